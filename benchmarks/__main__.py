@@ -7,6 +7,7 @@ import argparse
 import compileall
 import gc
 import math
+import os
 import platform
 import sqlite3
 import sys
@@ -28,6 +29,7 @@ from benchmarks import (
     sanitize,
     start,
     usage,
+    which,
     workers,
 )
 from benchmarks.folders import own_folders
@@ -39,6 +41,7 @@ SUITES = {
     "providers": providers,
     "abilities": abilities,
     "resolve": resolve,
+    "which": which,
     "hooks": hooks,
     "listing": listing,
     "sanitize": sanitize,
@@ -50,12 +53,17 @@ SUITES = {
 }
 
 
+BUSY = 0.5
+BUSY_NOTE = "The machine was busy with other work when the run began."
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="benchmarks", description=__doc__)
     parser.add_argument("suites", nargs="*", choices=[*SUITES, []], help="default: all")
     parser.add_argument("--write", metavar="FILE", help="write the table as a Markdown page")
     options = parser.parse_args()
     results: list[tuple[str, Bar]] = []
+    is_busy = _load() > BUSY
     compileall.compile_dir(str(Path(metier.__file__).parent), quiet=1)
     with (
         tempfile.TemporaryDirectory(prefix="metier-bench-") as scratch,
@@ -68,7 +76,7 @@ def main() -> int:
                 print(_line(bar), flush=True)
                 results.append((name, bar))
     if options.write:
-        Path(options.write).write_text(page(results))
+        Path(options.write).write_text(page(results, is_busy=is_busy))
     return int(not all(bar.holds for _, bar in results))
 
 
@@ -85,7 +93,12 @@ def _margin(bar: Bar) -> str:
     return "exact" if bar.margin in (0.0, math.inf) else f"{bar.margin:.0%} margin"
 
 
-def page(results: Sequence[tuple[str, Bar]]) -> str:
+def _load() -> float:
+    """How many processes wanted a processor in the last minute, on average; 0 if unknown."""
+    return os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+
+
+def page(results: Sequence[tuple[str, Bar]], *, is_busy: bool = False) -> str:
     """The figures as a page; each comes with the name of its suite."""
     lines = [
         "# Benchmarks",
@@ -101,6 +114,7 @@ def page(results: Sequence[tuple[str, Bar]]) -> str:
         "",
         f"One run: Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}, "
         f"{platform.system()}. This page: `python -m benchmarks --write docs/benchmarks.md`.",
+        *((BUSY_NOTE,) if is_busy else ()),
         "",
         "| what | figure | bar | margin | measured | command |",
         "|---|---|---|---|---|---|",

@@ -23,7 +23,15 @@ METHODS = [
     "logging/setLevel", "subscriptions/listen", "notifications/initialized",
     "notifications/cancelled", "no/such/method", "", "\u0000", "tools/call ", "__class__",
 ]  # fmt: skip
-TOOLS = ["skill_list", "capability_resolve", "capability_list", "context_inject", "run_start", "x"]
+TOOLS = [
+    "skill_list",
+    "capability_resolve",
+    "capability_list",
+    "context_find",
+    "context_inject",
+    "run_start",
+    "x",
+]
 KEYS = [
     "name", "arguments", "uri", "cursor", "limit", "search", "capability", "requires", "query",
     "consumer", "mode", "policy", "messages", "budget", "task", "requestState", "inputResponses",

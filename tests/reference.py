@@ -75,6 +75,7 @@ OTHER_HOMES = {
     "each line of `metier run --events`, `metier runs resume` and `fork` too": "event",
     "the MCP tool `skill_list`": "skill-list",
     "the MCP tool `capability_list`": "capability-list",
+    "the MCP tool `context_find`": "which",
     "the MCP tool `context_inject`": "context-injection",
     "the MCP tool `capability_resolve`": "capability-resolution-report",
     "the MCP tools `run_start` and `run_get`": "run",

@@ -93,7 +93,7 @@ OF_CARDS = {
     "exclude": "ids of cards that never come, even if forced",
     "logLevel": "`none`, `summary`, `detailed`: what `metier.capabilities` logs in Python",
     "mode": "`off`, `monitor`, `soft`, `on`",
-    "scorer": "or `saturating`, or one that was registered",
+    "scorer": "or `saturating`, `hybrid`, or one that was registered",
     "overflow": "after a card that does not fit: try the next, or `stop`",
     "recentMessages": "how many messages are looked at",
     "softSessionTypes": "where `soft` hands over",

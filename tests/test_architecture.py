@@ -116,6 +116,17 @@ def test_no_module_is_longer_than_450_lines() -> None:
     assert long == {}
 
 
+def test_no_function_is_longer_than_60_lines() -> None:
+    long = {
+        f"{file.relative_to(PACKAGE)}: {node.name}": lines
+        for _, file in modules()
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (lines := (node.end_lineno or 0) - node.lineno + 1) > 60
+    }
+    assert long == {}
+
+
 def test_there_is_no_drawer_for_leftovers() -> None:
     stems = {file.stem for _, file in modules()}
     assert stems & {"utils", "util", "helpers", "common", "misc"} == set()

@@ -35,6 +35,11 @@ def test_what_disturbs_one_round_does_not_change_the_figure() -> None:
     assert least(alternate(3, lambda: next(costs), lambda: next(costs))) == [2.0, 3.0]
 
 
+@pytest.mark.parametrize("is_busy", [True, False])
+def test_the_page_says_whether_the_machine_was_busy(is_busy: bool) -> None:
+    assert ("busy with other work" in page([], is_busy=is_busy)) is is_busy
+
+
 def test_the_page_gives_figure_bar_margin_and_command_of_each_bar() -> None:
     *_, first, second, third = page(
         [("refresh", bar(1.0, 1.2)), ("runs", bar(4.0, 5.0, at_least=True)), ("x", bar(0, 0))]

@@ -628,7 +628,7 @@ def test_a_stored_card_keeps_its_keywords_as_written_and_the_authors_claim(desk:
     assert (stored.keywords, stored.estimated_tokens) == (("DEPLOY",), 3)
 
 
-# Files that are no cards, or no longer
+# Files that are not cards, or no longer
 
 
 BAD_FILES: dict[str, str | bytes] = {

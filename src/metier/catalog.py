@@ -369,23 +369,22 @@ class Catalog(Queries):
         expect: str | None = None,
         limit: int = 10,
         everything: bool = True,
+        include_untrusted: bool = True,
     ) -> "Which":
         """What would come for a task: skills by the rule of hooks, cards, abilities and agents.
 
-        `host` limits skills to what that host loads; `expect` names a skill and explains why it is
-        not first; without `everything` only skills are looked at. Raises `NotFoundError` for an
-        unknown `expect` and `UsageError` for an unknown host.
+        `expect` is a skill, and the answer says why it is not first; `everything=False` looks at
+        skills only. Raises `NotFoundError` for an unknown skill, `UsageError` for a host.
         """
-        from metier.flow.which import agent_notes, which_comes  # few commands need it
+        from metier.flow import which  # few commands need it
 
-        config = self.config
-        row = self.row("skill", expect) if expect else None
-        found = which_comes(self.store, config.capabilities, task, host, row, limit)
+        row, config = self.row("skill", expect) if expect else None, self.config
+        question = which.SkillQuestion(task, host, limit, include_untrusted)
+        found = which.which_comes(self.store, config.capabilities, question, row)
         if not everything:
             return found
         injection = self.inject(task, min_signal=config.ability_signal, include_untrusted=False)
-        matches = self.select_agents(task)
-        return found.with_others(injection, matches, agent_notes(self.agents(), matches, task))
+        return which.with_others(found, injection, self.select_agents(task), self.agents())
 
     async def run(
         self,

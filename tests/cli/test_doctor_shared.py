@@ -82,7 +82,7 @@ def test_documents_are_not_compared_while_no_worker_is_alive() -> None:
 def test_runs_that_were_given_up_are_a_warning() -> None:
     _, check = _workers(WELL._replace(given_up=2), "any")
     assert (check.name, check.verdict) == ("runs given up", "warning")
-    assert check.detail.startswith("2 runs of the last 7 days never ended")
+    assert check.detail.startswith("2 runs of the last 7 days failed after too many attempts")
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """What a user can do wrong: one clear line, a hint, the right exit code, no traceback."""
 
 import io
+import json
 import os
 import random
 import re
@@ -374,6 +375,71 @@ def test_a_damaged_catalog_is_built_again_and_the_command_goes_on(
     assert (again.returncode, again.stdout, again.stderr) == (0, sound.stdout, "")
 
 
+def overwrite_rows(one: Workspace) -> None:
+    """The second half of the file: what is there when it is opened stays as it was."""
+    with closing(sqlite3.connect(one.state / "metier.db")) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    with (one.state / "metier.db").open("r+b") as file:
+        half = file.seek(0, os.SEEK_END) // 2 // 4096 * 4096
+        file.seek(half)
+        file.write(random.Random(0).randbytes(half))
+
+
+@pytest.mark.parametrize("damage", [make_meaningless, overwrite_rows])
+@pytest.mark.parametrize(
+    "words",
+    [
+        "run helper hello --model offline",
+        "run helper hello --model offline --no-refresh",
+        "runs fork last",
+        "runs resume last",
+        "reports show last",
+        "history record one success",
+        "doctor --host claude-code",
+    ],
+)
+def test_a_command_that_acts_or_reads_records_goes_on_after_the_catalog_was_built_again(
+    one: Workspace, damage: Callable[[Workspace], None], words: str
+) -> None:
+    one.write("agents/helper.yaml", "agentId: helper\ndescription: Helps with one thing.\n")
+    for before in ("run helper hello --model offline", "resolve -r one"):
+        assert "error" not in metier(one.root, *before.split()).stderr
+    damage(one)
+    finished = metier(one.root, *words.split())
+    assert "error" not in finished.stderr
+    assert finished.returncode == 0
+    runs = json.loads(metier(one.root, "runs", "list", "--json").stdout)
+    assert len(runs) == 1 + words.startswith(("run ", "runs fork"))
+
+
+def test_a_run_that_has_begun_is_not_started_again_because_of_a_damaged_catalog(
+    one: Workspace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def inject(*_: object, **__: object) -> object:
+        raise DamagedError("the catalog is damaged")
+
+    one.trust()
+    monkeypatch.setattr(Catalog, "inject", inject)
+    assert run(["run", "standard", "hello", "--model", "offline", "--root", str(one.root)]) == 1
+    capsys.readouterr()
+    assert run(["runs", "list", "--json", "--root", str(one.root)]) == 0
+    assert len(json.loads(capsys.readouterr().out)) == 1
+
+
+def test_a_run_that_is_tried_again_has_its_input_from_standard_input(
+    one: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one.write("agents/helper.yaml", "agentId: helper\ndescription: Helps with one thing.\n")
+    metier(one.root, "refresh")
+    make_meaningless(one)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b'{"given": 1}')))
+    words = ("run", "helper", "hello", "--model", "offline", "--input", "-")
+    assert run([*words, "--root", str(one.root)]) == 0
+    (listed,) = json.loads(metier(one.root, "runs", "list", "--json").stdout)
+    shown = json.loads(metier(one.root, "runs", "show", listed["runId"], "--json").stdout)
+    assert shown["input"] == {"given": 1}
+
+
 def test_a_command_that_runs_again_has_its_standard_input(
     one: Workspace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -402,7 +468,7 @@ def test_an_outcome_is_not_recorded_twice_because_of_a_damaged_catalog(
         raise DamagedError("the catalog is damaged")
 
     monkeypatch.setattr(Catalog, "record_outcome", record)
-    assert run(["history", "record", "x", "success", "--root", str(one.root)]) == 1
+    assert run(["history", "record", "one", "success", "--root", str(one.root)]) == 1
     assert len(times) == 1
 
 

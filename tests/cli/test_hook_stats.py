@@ -408,7 +408,7 @@ def test_since_refuses_anything_else(workspace: Workspace, stats: Stats, since: 
     shown = stats("--since", since)
     assert (shown.code, shown.out) == (2, "")
     assert shown.err.splitlines() == [
-        f"error: '{since}' is no time (USAGE)",
+        f"error: '{since}' is not a time (USAGE)",
         "hint: --since 7d, or --since 2026-11-01",
     ]
 

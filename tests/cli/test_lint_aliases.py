@@ -48,7 +48,7 @@ def lint(
     ("text", "line", "column", "message"),
     [
         (BROKEN, 3, 3, "not valid JSON: "),
-        (MISNAMED, 2, 29, "'Bad One' below 'web-search' is no capability name"),
+        (MISNAMED, 2, 29, "'Bad One' below 'web-search' is not a capability name"),
         ("[" * 100_000, 1, 1, "not valid JSON: it is nested too deeply"),
         (f"[\n{'9' * 5_000}]", 2, 1, "not valid JSON: a number with more digits than metier"),
         ("[]", 1, 1, "an alias table is a JSON object"),
@@ -178,7 +178,7 @@ def test_json_holds_every_field_of_the_finding(workspace: Workspace, lint: Lint)
             "path": TABLE,
             "line": 2,
             "column": 29,
-            "message": "'Bad One' below 'web-search' is no capability name",
+            "message": "'Bad One' below 'web-search' is not a capability name",
             "hint": "correct it: until then it does not count",
             "fixable": False,
         }

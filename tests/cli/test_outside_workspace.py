@@ -192,7 +192,7 @@ def test_people_are_told_how_to_make_a_workspace_on_standard_error(
     outside.skill("one")
     _, out, err = said("list", "--json")
     assert err == (
-        "note: this is no workspace: only skill folders are read, and nothing is kept;"
+        "note: this is not a workspace: only skill folders are read, and nothing is kept;"
         " to make this folder a workspace: metier init\n"
     )
     assert [one["name"] for one in json.loads(out)] == ["one"]

@@ -229,7 +229,9 @@ def test_who_would_and_does_not_pass_is_named_with_the_gate(
 
 def test_what_is_no_name_is_told_so(workspace: Workspace, resolve: Resolve) -> None:
     provider(workspace, "best", "one")
-    assert resolve("-r", "Not Valid").lines[0].startswith("Not Valid: this is no name of a")
+    assert (
+        resolve("-r", "Not Valid").lines[0].startswith("Not Valid: this is not a capability name")
+    )
 
 
 def test_a_degraded_run_says_so(workspace: Workspace, resolve: Resolve) -> None:
@@ -257,7 +259,7 @@ def test_what_the_chosen_require_is_shown_as_a_tree(
         "  └ low requires one, unobtainium",
     ]
     assert "    ├ unobtainium is open" in [one.replace("└", "├") for one in tree]
-    assert "warning: 'top' is selected, but requires what stays open: " in seen.err
+    assert "warning: 'top' is selected, but what it requires is unresolved: " in seen.err
     short = on_terminal("-r", "one", "--no-divergence", "--depth", "1")
     assert "  └ not followed any further (--depth)" in short.lines
 

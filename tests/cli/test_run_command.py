@@ -257,13 +257,13 @@ def test_input_comes_from_the_command_line_a_file_or_standard_input(
     [
         ("{a", "the input is not JSON: Expecting property name"),
         ("", "the input is not JSON: Expecting value"),
-        ("[NaN]", "the input is not JSON: NaN is no JSON number"),
+        ("[NaN]", "the input is not JSON: NaN is not a JSON number"),
         ("[" * 100_000, "the input is not JSON: it is nested too deeply"),
         (f"[{'9' * 5_000}]", "the input is not JSON: a number with more digits than metier reads"),
         ("@nowhere.json", "the input cannot be read: No such file"),
         ("@agents", "the input cannot be read: Is a directory"),
         ("@binary", "the input is not UTF-8"),
-        ("@a\0b", "the input cannot be read: this is no name of a file"),
+        ("@a\0b", "the input cannot be read: this is not a file name"),
     ],
     ids=["broken", "empty", "NaN", "deep", "digits", "no file", "folder", "binary", "NUL"],
 )

@@ -309,7 +309,7 @@ def test_a_run_without_checkpoints_cannot_be_forked(agents: Agents) -> None:
     error, hint = finished.stderr.splitlines()
     assert finished.returncode == 1
     assert error.endswith("has no checkpoint (CHECKPOINT_NOT_FOUND)")
-    assert hint == "hint: begin anew: metier run bare TASK"
+    assert hint == "hint: start over: metier run bare TASK"
 
 
 def test_a_run_that_has_ended_cannot_be_cancelled(family: Agents) -> None:

@@ -83,7 +83,7 @@ def test_what_the_skill_of_a_team_requires_comes_from_its_team(metier: Metier, t
     other = "b" if team == "a" else "a"
     text = metier("resolve", "--for", f"{team}/ship").out
     (line,) = [one for one in text.splitlines() if f"teams/{other}/skills/deploy" in one]
-    assert "own-team-first: the team that asks has a skill of that name" in line
+    assert "own-team-first: the requesting team has a skill of that name" in line
 
 
 @pytest.mark.parametrize("arguments", [[], ["teams"], ["teams/a", "teams/b"]])

@@ -377,7 +377,7 @@ def test_without_a_terminal_nothing_is_asked_and_nothing_recorded(
     refused = metier("trust", *more)
     assert (refused.code, refused.out) == (3, "")
     assert refused.err.splitlines() == [
-        "error: trusting a workspace takes a terminal to ask on; nothing was recorded"
+        "error: trusting a workspace needs a terminal to ask on; nothing was recorded"
         " (WORKSPACE_UNTRUSTED)",
         f"  {os.path.realpath(demanding.root)}",
         "hint: metier trust --show, then metier trust --accept DIGEST",

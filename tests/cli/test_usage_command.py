@@ -106,7 +106,7 @@ def test_a_terminal_gets_a_header_and_a_count(shop: Workspace, empty_home: Path)
     ("arguments", "message"),
     [
         (("--host", "codx"), "no host is called 'codx' (USAGE)\nhint: did you mean 'codex'?"),
-        (("--since", "soon"), "'soon' is no time (USAGE)\nhint: --since 7d"),
+        (("--since", "soon"), "'soon' is not a time (USAGE)\nhint: --since 7d"),
     ],
 )
 def test_wrong_arguments_are_explained(

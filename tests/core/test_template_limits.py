@@ -41,9 +41,9 @@ def evaluated(text: str, **names: Any) -> Any:
         ("".join(f"{{{{ a{n} }}}}" for n in range(1_001)), "it has more than 1000 different names"),
         ("{{ 0x" + "f" * 300 + " }}", "a number is too large"),
         ("{% autoescape true %}{% endautoescape %}", "autoescape cannot be used"),
-        ("{{ f(a=1, a=2) }}", "an argument is there twice"),
-        ("{{ f(ﬁ=1, fi=2) }}", "an argument is there twice"),
-        ("{% macro m(a, a) %}{% endmacro %}", "an argument is there twice"),
+        ("{{ f(a=1, a=2) }}", "an argument is given twice"),
+        ("{{ f(ﬁ=1, fi=2) }}", "an argument is given twice"),
+        ("{% macro m(a, a) %}{% endmacro %}", "an argument is given twice"),
         ("a\n{{ b|nope }}", "No filter named 'nope'. (line 2)"),
     ],
 )
@@ -214,7 +214,7 @@ def test_a_value_that_was_handed_in_may_be_larger() -> None:
 def test_all_templates_of_a_value_share_the_work_that_one_may_do() -> None:
     slow = "{% for i in range(9999) %}{{ i }}{% endfor %}"
     assert len(compiled_value([slow] * 3)({})) == 3
-    with pytest.raises(TemplateError, match="goes on for too long"):
+    with pytest.raises(TemplateError, match="it takes too long"):
         compiled_value({"a": [slow] * 100})({})
 
 

@@ -235,7 +235,7 @@ def test_a_folder_with_something_else_than_cards_is_not_taken(
     spoil: Callable[[Path], None], place: Endpoint
 ) -> None:
     spoil(place.write("more/cards/good.md", "good").parent)
-    assert "'x.md' is no regular file" in failure(LocalSource("more/cards", str(place.root)))
+    assert "'x.md' is not a regular file" in failure(LocalSource("more/cards", str(place.root)))
 
 
 def test_a_file_name_that_is_no_text_gets_one_that_is(place: Endpoint) -> None:
@@ -378,8 +378,8 @@ def huge_text(file: Path) -> None:
         (no_database, "file is not a database"),
         (no_table, "no such table: card"),
         (no_column, "no such column: text"),
-        (folder_for_a_database, "it is no regular file"),
-        (pipe_for_a_database, "it is no regular file"),
+        (folder_for_a_database, "it is not a regular file"),
+        (pipe_for_a_database, "it is not a regular file"),
         (no_text, "id and text of card 'x' are not both text"),
         (no_id, "id and text of card None are not both text"),
         (bytes_for_text, "id and text of card 'x' are not both text"),

@@ -360,7 +360,7 @@ def test_a_redirect_to_a_name_of_the_local_network_is_not_followed(
     address = other.url("card/a.md").replace("127.0.0.1", OUTSIDE)
     message = failure(source(server, f"to/{address}"))
     host = f"{OUTSIDE}:{other.server_port}"
-    assert message == f"the server redirects to {host}, which is no public address"
+    assert message == f"the server redirects to {host}, which is not a public address"
     assert other.asked == []
 
 
@@ -369,7 +369,7 @@ def test_a_redirect_into_the_local_network_is_not_followed(
     host: str, server: Server, other: Server
 ) -> None:
     address = other.url("card/a.md").replace("127.0.0.1", host)
-    assert "which is no public address" in failure(source(server, f"to/{address}"))
+    assert "which is not a public address" in failure(source(server, f"to/{address}"))
     assert other.asked == []
 
 

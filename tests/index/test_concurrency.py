@@ -195,14 +195,17 @@ def test_a_killed_refresh_leaves_the_old_or_the_new_catalog(workspace: Workspace
         write_skills(workspace, word)
         known[word] = cold(workspace.root)
     longest = from_iso(start(REFRESH, workspace.root))
-    in_time = 0
-    for number in range(KILLS):
+    in_time = number = 0
+    while number < KILLS or (not in_time and number < 10 * KILLS):
         before, wanted = ("new", "former") if number % 2 else ("former", "new")
         write_skills(workspace, wanted)
         was_killed = kill_after(start(REFRESH, workspace.root), rng.uniform(0, longest))
         after = stored(workspace.root)
         assert after in (known[before], known[wanted])
         in_time += was_killed and after == known[before]
+        if not in_time:
+            longest *= 0.7  # the machine was busy when it was measured
+        number += 1
         assert finish(start(REFRESH, workspace.root)) == (0, "")
         assert stored(workspace.root) == known[wanted]
     assert in_time > 0, "every kill came too late"

@@ -71,6 +71,7 @@ def test_it_lists_the_tools(which: Any, target: list[str], tmp_path: Path) -> No
         "skill_list",
         "capability_resolve",
         "capability_list",
+        "context_find",
         "context_inject",
     ]
 

@@ -23,7 +23,7 @@ from metier.mcp.tool import AnswerCache
 
 pytestmark = pytest.mark.slow
 
-NAMES = ["skill_list", "capability_resolve", "capability_list", "context_inject"]
+NAMES = ["skill_list", "capability_resolve", "capability_list", "context_find", "context_inject"]
 RUNNING = ["run_start", "run_get"]
 SKILLS = 15
 """Active ones of the example."""
@@ -64,9 +64,9 @@ def test_nothing_runs_anything_unless_it_is_allowed(root: Path) -> None:
     with server_over(root, allow_run=True) as server:
         tools = tools_of(server)
     assert [tool.name for tool in tools] == [*NAMES, *RUNNING]
-    assert tools[4].annotations is not None
-    assert tools[4].annotations.read_only_hint is False
-    assert tools[4].annotations.open_world_hint is True
+    assert tools[5].annotations is not None
+    assert tools[5].annotations.read_only_hint is False
+    assert tools[5].annotations.open_world_hint is True
 
 
 def test_no_text_of_a_skill_or_a_card_is_in_a_tool(workspace: Workspace) -> None:
@@ -87,7 +87,10 @@ def test_no_text_of_a_skill_or_a_card_is_in_a_tool(workspace: Workspace) -> None
 def test_every_schema_of_a_tool_is_one_and_ships_with_the_package(
     server: Server[Any], era: str
 ) -> None:
-    shipped = ["skill-list", "capability-resolution-report", "capability-list", "context-injection"]
+    shipped = [
+        "skill-list", "capability-resolution-report", "capability-list", "which",
+        "context-injection",
+    ]  # fmt: skip
     for tool, name in zip(tools_of(server, era), shipped, strict=True):
         jsonschema.Draft202012Validator.check_schema(tool.input_schema)
         assert tool.output_schema == schema(name)
@@ -108,6 +111,9 @@ ANSWERED: list[tuple[str, dict[str, Any]]] = [
     ("context_inject", {"messages": ["release the train"], "sessionType": "isolated"}),
     ("context_inject", {"messages": ["review this"], "agent": "reviewer", "budget": 2000}),
     ("context_inject", {"messages": ["review this"], "budget": 0}),
+    ("context_inject", {"messages": [{"role": "user", "content": "search the web"}]}),
+    ("context_find", {"task": "search the web for vendors"}),
+    ("context_find", {"task": "thanks, go on", "host": "codex", "limit": 1}),
 ]
 
 
@@ -226,6 +232,10 @@ REFUSED: list[tuple[str, dict[str, Any], str, str]] = [
         "USAGE",
         "max-candidates",
     ),
+    ("context_find", {}, "TOOL_VALIDATION_ERROR", "task"),
+    ("context_find", {"task": ""}, "TOOL_VALIDATION_ERROR", "task"),
+    ("context_find", {"task": "x", "host": "nowhere"}, "TOOL_VALIDATION_ERROR", "host"),
+    ("context_inject", {"messages": [{"role": "user"}]}, "TOOL_VALIDATION_ERROR", "messages"),
     ("context_inject", {}, "TOOL_VALIDATION_ERROR", "messages"),
     ("context_inject", {"messages": []}, "TOOL_VALIDATION_ERROR", "messages"),
     ("context_inject", {"messages": ["x"], "core": ["no"]}, "ABILITY_NOT_FOUND", "'no'"),

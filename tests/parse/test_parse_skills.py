@@ -349,7 +349,7 @@ def test_a_first_line_that_goes_on_is_a_finding_with_a_hint_that_works(
     assert parsed.document is None
     assert places(parsed.issues) == [("FM117", 1, 4)]
     hint = parsed.issues[0].hint
-    assert hint.startswith("let the first line be '---' alone")
+    assert hint.startswith("make the first line '---' alone")
     has_keys = KEYS in text
     assert ("below the second" in hint) is (has_keys and "# Title" in text)
     assert ("on the next line" in hint) is (has_keys and "# Title" not in text)

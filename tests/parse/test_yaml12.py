@@ -29,8 +29,8 @@ def test_front_matter_that_others_read_otherwise_is_told(yaml: str) -> None:
     ("yaml", "told"),
     [
         ('a: b\nc: "d\ne"', "line 4: a value goes on, but not deeper than its key"),
-        ("a: b\nc: 0x1F", "line 3: '0x1F' without quotes is no text to others"),
-        ("a:\n  1.0: b", "line 3: a key is no plain text"),
+        ("a: b\nc: 0x1F", "line 3: '0x1F' without quotes is not text to other readers"),
+        ("a:\n  1.0: b", "line 3: a key is not plain text"),
         ('a: "b"#c', "line 2: a comment needs a space before it"),
     ],
 )

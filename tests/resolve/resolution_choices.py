@@ -162,7 +162,7 @@ def of_ids(given: Given, _: Workspace) -> dict[str, Any]:
 def of_table(given: Given, _: Workspace) -> dict[str, Any]:
     table, issues = parse_alias_table(json.dumps(given), "runtime", "aliases.json")
     for name in given["aliases"]:
-        told = any(f"'{name}' is no capability name" in issue.message for issue in issues)
+        told = any(f"'{name}' is not a capability name" in issue.message for issue in issues)
         assert told != is_capability_name(name)
     found = {"valid": table is not None, "schema_valid": not issues}
     return {**found, "canonical_of": table.canonical if table is not None else None}

@@ -253,7 +253,7 @@ def test_every_name_of_a_table_is_a_legal_capability_name(bad: str) -> None:
     as_key = {**GOOD, "aliases": {"ok": ["fine"], bad: ["other"]}}
     as_alias = {**GOOD, "aliases": {"ok": ["fine", bad]}}
     for data in (as_key, as_alias):
-        assert "no capability name" in problem(json.dumps(data, ensure_ascii=False)).message
+        assert "is not a capability name" in problem(json.dumps(data, ensure_ascii=False)).message
 
 
 @pytest.mark.invariant(id="DCI-ALS-008")

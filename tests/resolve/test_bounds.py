@@ -49,7 +49,7 @@ def test_a_report_on_very_many_requirements_has_fewer_rows() -> None:
 
 def test_a_required_token_that_is_no_name_is_told() -> None:
     made = resolve([skill("a", "DCI/1 P(one)")], ["Not A Name"])
-    assert made.warnings == ("'Not A Name' is no capability name, so nothing can match it",)
+    assert made.warnings == ("'Not A Name' is not a capability name, so nothing can match it",)
 
 
 GRAPHS = st.dictionaries(

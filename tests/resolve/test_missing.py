@@ -1,4 +1,4 @@
-"""What happens when a required capability stays open."""
+"""What happens when a required capability is unresolved."""
 
 from collections.abc import Sequence
 from typing import Any, get_args

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from metier.core.arrays import numpy_arrays
 from metier.core.stems import stems
 from metier.resolve import AliasTable, AliasTables, resolve
-from metier.resolve.scoring import composite, history_multiplier, rounded, skill_score
+from metier.resolve.scoring import Words, composite, history_multiplier, rounded, skill_score
 from metier.values import scoring
 from metier.values.candidates import Candidate
 from metier.values.contracts import Mode
@@ -385,3 +386,26 @@ def test_all_scores_lie_between_0_and_1_and_add_up_as_the_spec_says(
         assert 0.0 <= row["S_total_final"] <= 1.0
         if mode == "strict":
             assert parts["total"] == parts["overclaim_penalty"]
+
+
+def test_a_stem_is_found_in_one_text_and_in_many_with_its_counts() -> None:
+    texts: tuple[list[str], ...] = (
+        ["rare", "page", "page"],
+        [],
+        ["page"],
+        ["often", "often", "page", "last"],
+    )
+    words = Words.of_texts(numpy_arrays(), texts)
+    found = {
+        stem: [column.tolist() for column in words.posting(stem)]
+        for stem in ("rare", "page", "often", "last", "nowhere")
+    }
+    assert found == {
+        "rare": [[0], [1.0]],
+        "page": [[0, 2, 3], [2.0, 1.0, 1.0]],
+        "often": [[3], [2.0]],
+        "last": [[3], [1.0]],
+        "nowhere": [[], []],
+    }
+    assert words.lengths.tolist() == [3.0, 0.0, 1.0, 4.0]
+    assert words.distinct.tolist() == [2.0, 0.0, 1.0, 3.0]

@@ -60,7 +60,7 @@ def test_a_name_that_is_taken_is_refused_and_the_first_tool_stays() -> None:
 
 @pytest.mark.parametrize("name", ["", "a b", "a/b", "é", "a\n", "x" * 65, "a.b"])
 def test_a_name_that_models_do_not_accept_is_refused(name: str) -> None:
-    with pytest.raises(UsageError, match="no name for a tool"):
+    with pytest.raises(UsageError, match="is not a valid tool name"):
         schema_tool(name, {}, nothing)
 
 

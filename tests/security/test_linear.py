@@ -75,7 +75,9 @@ def check(case: Case) -> None:
     large = case.seconds(case.size * GROWTH)
     if large > ALWAYS_FAST_ENOUGH:
         small = max(case.seconds(case.size) for _ in range(3))
-        large = min(large, case.seconds(case.size * GROWTH))
+        for _ in range(4):  # a busy machine adds time now and then, never takes any away
+            if large >= small * MOST_TIMES_AS_LONG:
+                large = min(large, case.seconds(case.size * GROWTH))
         assert large < small * MOST_TIMES_AS_LONG, f"{small:.3f} s, then {large:.3f} s"
 
 

@@ -39,7 +39,7 @@ def room(tmp_path: Path) -> Room:
 
 
 def planted(kind: str, room: Room, name: str, outside: Path) -> Path:
-    """Something at a name that is no regular file of ours."""
+    """Something at a name that is not a regular file of ours."""
     file = Path(room.file(name))
     if kind == "link to a file":
         file.symlink_to(outside)

@@ -35,7 +35,7 @@ COMMANDS = {
     "select": "Say which agents a task is for, and why.",
     "run": "Run an agent on a task.",
     "worker": "Execute runs from the queue, on this machine.",
-    "schedule": "List, add and remove starts of agents by the clock.",
+    "schedule": "List, add and remove scheduled runs of agents.",
     "runs": "List runs, look into them, resume, cancel or fork them.",
     "inject": "Print the text of the cards and abilities that a task needs.",
     "hook": "Have an agent host inject what metier knows; show what it did.",
@@ -80,7 +80,7 @@ _NO_COMMAND = dict.fromkeys(
 )
 """What no command does → what to use instead."""
 _LIKENESS = 0.7
-"""Of a typo to a command, at least: `test` is not meant to be `trust`."""
+"""The least similarity of a typo to a command: `test` does not mean `trust`."""
 _MODULES = {"list": "documents", "run": "run_agent", "usage": "skill_usage"}
 STOPPED, PIPE_CLOSED = 130, 141
 _COMPLETION = "_METIER_COMPLETE"

@@ -43,7 +43,7 @@ _LATELY = 7
 """Days."""
 
 
-@metier_command("doctor", catalog=False)
+@metier_command("doctor", catalog=False, repeats=True)
 @click.option(
     "--host",
     type=click.Choice([name for name, host in HOSTS.items() if host.loading]),

@@ -70,7 +70,7 @@ def _clock(health: "Health") -> Check:
 
 
 def _queues(health: "Health") -> Iterator[Check]:
-    """What waits, and what waits for nobody."""
+    """Runs that wait, and those that no live worker takes."""
     is_served = health.workers > health.dead_workers
     yield _waiting(health, is_served)
     if is_served:
@@ -127,7 +127,7 @@ def _given_up(count: int) -> Check:
     from metier.flow.shared_health import RECENT_DAYS  # needs the driver
 
     runs = f"{counted(count, 'run')} of the last {RECENT_DAYS} days"
-    detail = f"{runs} never ended, however often a worker took them (RUN_GIVEN_UP)"
+    detail = f"{runs} failed after too many attempts (RUN_GIVEN_UP)"
     return Check("runs given up", "warning", detail, "metier runs list --state failed")
 
 

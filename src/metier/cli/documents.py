@@ -33,7 +33,7 @@ def _complete(_ctx: Any, _parameter: Any, incomplete: str) -> list[CompletionIte
     shell_complete=_complete,
 )
 @click.option(
-    "--search", metavar="TEXT", help="Only those with TEXT in name, description or when_to_use."
+    "--search", metavar="TEXT", help="Those with TEXT in name or description, then those that fit."
 )
 @click.option(
     "--capability",
@@ -62,14 +62,19 @@ def command(
     shadowed: bool,
     limit: int | None,
 ) -> None:
-    """List skills (the default), cards or agents by name, or abilities by priority."""
+    """List skills (the default), cards or agents by name, or abilities by priority.
+
+    With --search the best come first.
+    """
     wanted = KIND_OF[kind]
     if capability is not None and wanted != "skill":
         raise UsageError("only skills provide capabilities", hint="metier list skills")
     if (agent is not None or tags) and wanted != "ability":
         raise UsageError("--agent and --tag are for abilities", hint="metier list abilities")
     with session.catalog() as catalog:
-        if wanted == "skill":
+        if search and capability is None and not shadowed:
+            rows = catalog.search(wanted, search)
+        elif wanted == "skill":
             rows = catalog.skills(search=search, capability=capability, shadowed=shadowed)
         else:
             rows = catalog.documents(wanted, search=search, shadowed=shadowed)

@@ -14,7 +14,7 @@ command = CommandGroup(
 
 
 @command.add
-@metier_command("record")
+@metier_command("record", repeats=True)
 @click.argument("candidate", metavar="SKILL", shell_complete=complete_names("skill"))
 @click.argument("outcome", type=click.Choice(["success", "failure"]))
 def _record(session: Session, candidate: str, outcome: str) -> int:
@@ -24,8 +24,9 @@ def _record(session: Session, candidate: str, outcome: str) -> int:
     the outcome cannot be stored.
     """
     with session.catalog() as catalog:
-        history = catalog.record_outcome(candidate, success=outcome == "success")
         key = catalog.candidate_id(candidate)
+        session.has_acted = True
+        history = catalog.record_outcome(candidate, success=outcome == "success")
     rate, samples = history.rates[key], history.samples[key]
     is_kept = history.state == "persistent"
     if session.as_json:

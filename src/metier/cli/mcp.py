@@ -112,7 +112,7 @@ def _serve(
     """
     _require_package()
     if token is not None:
-        message = "--token is not taken: other users of this machine can read command lines"
+        message = "--token is not accepted: other users of this machine can read command lines"
         raise UsageError(message, hint=TOKEN_HINT)
     from metier.mcp.serve import run_http, run_stdio  # the SDK loads a lot
 

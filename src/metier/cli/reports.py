@@ -59,7 +59,7 @@ _complete = complete_from(Catalog.report_ids)
 
 
 @command.add
-@metier_command("list")
+@metier_command("list", repeats=True)
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="At most N reports.")
 def _list(session: Session, limit: int | None) -> int:
     """List the stored reports, newest first."""
@@ -101,7 +101,7 @@ def _summary(report: Report) -> dict[str, Any]:
 
 
 @command.add
-@metier_command("show")
+@metier_command("show", repeats=True)
 @click.argument("report", shell_complete=_complete)
 def _show(session: Session, report: str) -> int:
     """Show a report."""
@@ -118,7 +118,7 @@ def _show(session: Session, report: str) -> int:
 
 
 @command.add
-@metier_command("explain")
+@metier_command("explain", repeats=True)
 @click.argument("report", required=False, default=LAST, shell_complete=_complete)
 @click.argument("candidate", required=False)
 def _explain(session: Session, report: str, candidate: str | None) -> int:
@@ -140,7 +140,7 @@ def _explain(session: Session, report: str, candidate: str | None) -> int:
 
 
 @command.add
-@metier_command("diff")
+@metier_command("diff", repeats=True)
 @click.argument("old", metavar="REPORT", shell_complete=_complete)
 @click.argument("new", metavar="REPORT", shell_complete=_complete)
 def _diff(session: Session, old: str, new: str) -> int:

@@ -109,24 +109,31 @@ def command(
             depth=depth,
         )
         report = resolution.full_report() if full_report else resolution.report
-        is_kept = bool(catalog.reports.keep(report))
-        if session.as_json:
-            session.print_json(report)
+        return _finish(session, catalog, report, can_ask=can_ask, everyone=full_report)
+
+
+def _finish(
+    session: Session, catalog: Catalog, report: Report, *, can_ask: bool, everyone: bool
+) -> int:
+    """Store and print the report, and ask for a pending decision; the exit code."""
+    is_kept = bool(catalog.reports.keep(report))
+    if session.as_json:
+        session.print_json(report)
+    else:
+        hints = [] if session.quiet else _hints(report, catalog)
+        print_report(session, report, hints, everyone=everyone)
+    if report.is_pending:
+        answer = _ask(report) if can_ask else None
+        if answer is None:
+            session.note(how_to_continue(session, report.id if is_kept else ""))
         else:
-            hints = [] if session.quiet else _hints(report, catalog)
-            print_report(session, report, hints, everyone=full_report)
-        if report.is_pending:
-            answer = _ask(report) if can_ask else None
-            if answer is None:
-                session.note(how_to_continue(session, report.id if is_kept else ""))
-            else:
-                report = report.decided(answer)
-                catalog.reports.keep(report)
-                click.echo(_settled(report))
-        if not session.as_json:
-            stored = f"report {report.id}: metier reports show {report.id}"
-            session.note(stored if is_kept else "warning: the report cannot be stored here")
-        return EXIT_CODES.get(report.outcome, 0)
+            report = report.decided(answer)
+            catalog.reports.keep(report)
+            click.echo(_settled(report))
+    if not session.as_json:
+        stored = f"report {report.id}: metier reports show {report.id}"
+        session.note(stored if is_kept else "warning: the report cannot be stored here")
+    return EXIT_CODES.get(report.outcome, 0)
 
 
 def _hints(report: Report, catalog: Catalog) -> list[str]:

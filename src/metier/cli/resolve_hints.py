@@ -51,7 +51,9 @@ def _warnings(report: Report) -> list[str]:
         left_open = ", ".join(dict.fromkeys(_open_below(one)))
         if left_open and one["provider"] in report["selected"]:
             name = name_of(one["provider"])
-            warnings.append(f"'{name}' is selected, but requires what stays open: {left_open}")
+            warnings.append(
+                f"'{name}' is selected, but what it requires is unresolved: {left_open}"
+            )
     return warnings
 
 

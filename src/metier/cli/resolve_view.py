@@ -25,10 +25,10 @@ _NOT_MET = {
     "runtime-incompatible": "made for other runtimes",
     "contract-inflated": "claims more than it describes",
     "probe-failed": "its probe failed",
-    "dependency-unresolved": "what it requires stays open",
-    "nothing-resolved": "has nothing of what is required",
+    "dependency-unresolved": "what it requires is unresolved",
+    "nothing-resolved": "provides nothing that is required",
     "beyond-max-candidates-hint": "ranks below the max-candidates that it sets itself",
-    "own-team-first": "the team that asks has a skill of that name that provides as much",
+    "own-team-first": "the requesting team has a skill of that name that provides as much",
 }
 _MOST_BLOCKS = 20
 
@@ -119,7 +119,7 @@ def _answer(capability: str, matching: Found, report: Report) -> str:
     if matching:
         return f"{_matched(*matching[0])} would, but strict takes only exact and alias matches"
     if not is_capability_name(capability):
-        return "this is no name of a capability (a–z, 0–9, single hyphens)"
+        return "this is not a capability name (a–z, 0–9, single hyphens)"
     return "no skill declares it" if report["rejected_without_row"] else "no skill provides it"
 
 

@@ -5,7 +5,6 @@ import json
 import math
 import shlex
 import signal
-import sys
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple, NoReturn
@@ -64,7 +63,7 @@ def run_options(function: Any) -> Any:
     return function
 
 
-@metier_command("run")
+@metier_command("run", repeats=True)
 @click.argument("agent", shell_complete=complete_names("agent"))
 @click.argument("task")
 @input_option
@@ -102,7 +101,7 @@ def command(
     """
     if not task.strip():
         raise UsageError("the task is empty", hint="metier run AGENT 'what to do'")
-    value = read_input(given)
+    value = read_input(session, given)
     check_detached(detach)
     require_trust(session, "running an agent")
     with session.catalog() as catalog:
@@ -112,6 +111,7 @@ def command(
         if model:
             catalog.agency.model(model)  # report a wrong name before anything runs
         if detach:
+            session.has_acted = True
             request = RunRequest(agent, task, value, model, execution)
             enqueued = start_detached(catalog.agency, request, placement_of(**placement))
             return print_detached(session, catalog.agency, enqueued)
@@ -134,12 +134,12 @@ def require_trust(session: Session, what: str) -> None:
 # What is given
 
 
-def read_input(given: str | None) -> Any:
+def read_input(session: Session, given: str | None) -> Any:
     """The value of `--input`. Raises `UsageError`."""
     if given is None:
         return None
     where = "standard input" if given == "-" else given[1:] if given.startswith("@") else ""
-    text = _text_of(given, where)
+    text = _text_of(session, given, where)
     try:
         return json.loads(text, parse_constant=_no_constant, parse_float=_finite)
     except (ValueError, RecursionError) as error:
@@ -154,12 +154,12 @@ def _finite(text: str) -> float:
     return number
 
 
-def _text_of(given: str, where: str) -> str:
+def _text_of(session: Session, given: str, where: str) -> str:
     if not where:
         return given
     try:
         if given == "-":
-            return sys.stdin.buffer.read().decode("utf-8-sig")
+            return session.standard_input_bytes.decode("utf-8-sig")
         with open(where, encoding="utf-8-sig") as file:
             return file.read()
     except OSError as error:
@@ -167,12 +167,12 @@ def _text_of(given: str, where: str) -> str:
     except UnicodeDecodeError:
         problem = "is not UTF-8"
     except ValueError:
-        problem = "cannot be read: this is no name of a file"
+        problem = "cannot be read: this is not a file name"
     raise UsageError(f"the input {problem}", where=where, hint=_INPUT_HINT)
 
 
 def _no_constant(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is no JSON number")
+    raise ValueError(f"{constant} is not a JSON number")
 
 
 def consent(
@@ -223,6 +223,7 @@ class Attended(NamedTuple):
 
         def on_event(event: Event) -> None:
             if not begun:
+                self.session.has_acted = True
                 begun.append(event.run_id)
                 if self.opening:
                     shown.note(self.opening)
@@ -245,7 +246,8 @@ class Attended(NamedTuple):
                 loop.call_soon_threadsafe(shown.note, _AWAY if is_away else _BACK)
 
         loop = asyncio.get_running_loop()
-        self.catalog.agency.store.outage.on_change = on_outage
+        if outage := self.catalog.agency.store.outage:
+            outage.on_change = on_outage
         task = asyncio.ensure_future(begin(on_event))
         clock = asyncio.ensure_future(_ticking(shown.tick))
         with _on_signal(lambda: loop.call_soon_threadsafe(cancel)):

@@ -63,9 +63,11 @@ def _ids(catalog: Catalog) -> list[str]:
 _run_argument = click.argument("wanted", metavar="RUN", shell_complete=complete_from(_ids))
 
 
-def _subcommand(name: str) -> Callable[[Callable[..., Any]], click.Command]:
+def _subcommand(
+    name: str, *, repeats: bool = False
+) -> Callable[[Callable[..., Any]], click.Command]:
     def decorate(function: Callable[..., Any]) -> click.Command:
-        made = metier_command(name)(function)
+        made = metier_command(name, repeats=repeats)(function)
         command.add_command(made)
         return made
 
@@ -220,7 +222,7 @@ def _watch(session: Session, wanted: str, events: bool) -> int:
 # Acting
 
 
-@_subcommand("resume")
+@_subcommand("resume", repeats=True)
 @_run_argument
 @queue_options
 @run_options
@@ -239,6 +241,7 @@ def _resume(
         if detach:
             run = found_run(catalog.agency, wanted)
             _check_idle(session, catalog.agency, run)
+            session.has_acted = True
             enqueued = resume_detached(catalog.agency, run.run_id, placement_of(**placement))
             return print_detached(session, catalog.agency, enqueued)
         run = _consented(session, catalog, wanted, allowed)
@@ -281,7 +284,7 @@ def _consented(
     return run
 
 
-@_subcommand("fork")
+@_subcommand("fork", repeats=True)
 @_run_argument
 @click.option("--checkpoint", metavar="ID", help="Where to begin (default: the latest checkpoint).")
 @input_option
@@ -298,7 +301,7 @@ def _fork(
     require_trust(session, "running an agent")
     with session.catalog() as catalog:
         run = _consented(session, catalog, wanted, allowed)
-        value = read_input(given)
+        value = read_input(session, given)
         checkpoints = catalog.agency.checkpoints
         if checkpoint is not None and checkpoint.isdecimal():
             checkpoint = f"{run.run_id}:{checkpoint}"
@@ -311,7 +314,7 @@ def _fork(
             raise NotFoundError(
                 f"run '{run.run_id}' has no checkpoint",
                 code="CHECKPOINT_NOT_FOUND",
-                hint=f"begin anew: metier run {run.agent_id} TASK",
+                hint=f"start over: metier run {run.agent_id} TASK",
             )
 
         def begin(on_event: OnEvent) -> Coroutine[Any, Any, RunResult]:
@@ -336,7 +339,7 @@ def _cancel(session: Session, wanted: str) -> int:
     if session.as_json:
         session.print_json({"runId": run.run_id, "state": run.state})
     elif run.state == "running":
-        session.tell(f"run {run.run_id} was asked to stop, and has not yet")
+        session.tell(f"run {run.run_id} was asked to stop, and has not stopped yet")
     else:
         session.tell(f"run {run.run_id} is {state_in_words(run.state)}")
     if run.is_resumable:

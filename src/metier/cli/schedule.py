@@ -13,7 +13,7 @@ _WHAT = "a schedule"
 command = CommandGroup(
     "schedule",
     default="list",
-    help="""Start runs of agents by the clock, on workers.
+    help="""Run agents on a schedule, on workers.
 
     Without a command the schedules are listed. A start is skipped while no worker
     is alive.
@@ -70,13 +70,13 @@ def _add(
     queue: str,
     priority: int,
 ) -> int:
-    """Start a run of AGENT whenever CRON says so.
+    """Start a run of AGENT at the times that CRON gives.
 
     CRON has five fields: minute, hour, day, month and weekday, such as '30 7 * * mon-fri'.
     """
     if not name.strip() or not task.strip():
         raise UsageError(f"the {'task' if name.strip() else 'name'} is empty")
-    value = read_input(given)
+    value = read_input(session, given)
     require_trust(session, "scheduling an agent")
     with session.catalog() as catalog:
         if model:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 LAST = "last"
 """Another name for the latest run or report."""
-OUTSIDE = "this is no workspace: only skill folders are read, and nothing is kept"
+OUTSIDE = "this is not a workspace: only skill folders are read, and nothing is kept"
 _BAR_FROM = 500
 
 
@@ -52,6 +52,8 @@ class Session:
     """A host started the command: no flag or variable gives it power."""
     met_damage = False
     """Whether the catalog turned out to be damaged while the command read it; no option."""
+    has_acted = False
+    """Whether the command did something that must not happen twice; no option."""
 
     def anew(self) -> "Session":
         """The same options; settings and trust are read again."""
@@ -186,6 +188,10 @@ class Session:
     def standard_input(self) -> str:
         """All of it, read once: a command may run again."""
         return sys.stdin.read()
+
+    @cached_property
+    def standard_input_bytes(self) -> bytes:
+        return sys.stdin.buffer.read()
 
     @contextmanager
     def progress(self, verb: str) -> Iterator[Callable[[int, int], None] | None]:
@@ -324,7 +330,7 @@ def metier_command(
     """A command with the shared options after its own.
 
     `catalog` adds `--no-refresh`; with `for_host` no flag gives power; with `repeats` it runs
-    again, once, if it finds the catalog damaged.
+    again, once, if it finds the catalog damaged before it has acted.
     """
 
     def decorate(function: Callable[..., Any]) -> click.Command:
@@ -335,7 +341,7 @@ def metier_command(
             try:
                 return function(session, **given)
             except DamagedError:
-                if not (repeats and session.met_damage):
+                if not (repeats and session.met_damage) or session.has_acted:
                     raise
             return function(session, **given)
 

@@ -21,5 +21,5 @@ def moment(text: str, now: float) -> float:
     except (ValueError, OverflowError, OSError):
         found = LATEST
     if found >= LATEST:
-        raise UsageError(f"'{text}' is no time", hint="--since 7d, or --since 2026-11-01")
+        raise UsageError(f"'{text}' is not a time", hint="--since 7d, or --since 2026-11-01")
     return max(found, 0.0)

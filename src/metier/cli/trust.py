@@ -18,7 +18,7 @@ from metier.flow.boundary import check_digest, recorded
     metavar="DIGEST",
     help="Trust the workspace if its power set has this digest; asks nothing.",
 )
-@click.option("--revoke", is_flag=True, help="Trust the workspace no more.")
+@click.option("--revoke", is_flag=True, help="Stop trusting the workspace.")
 def command(session: Session, only_show: bool, accept: str | None, revoke: bool) -> int:
     """Show what a workspace may do, and decide whether it may.
 
@@ -73,7 +73,7 @@ def _accept(session: Session, review: Review, digest: str) -> int:
 def _ask(session: Session, review: Review) -> int:
     if not has_terminal():
         raise TrustError(
-            "trusting a workspace takes a terminal to ask on; nothing was recorded",
+            "trusting a workspace needs a terminal to ask on; nothing was recorded",
             where=review.workspace,
             hint="metier trust --show, then metier trust --accept DIGEST",
         )

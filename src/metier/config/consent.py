@@ -1,12 +1,10 @@
-"""Check tools, agents and files against what the user agreed to."""
+"""Check tools and files against what the user agreed to."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from metier.config import Config
 from metier.config.powers import UNREADABLE, file_digest, files_of
 from metier.errors import TrustError
-from metier.values.rows import Row
 from metier.values.trust import Trust
 
 
@@ -20,17 +18,6 @@ def consented(tool: str, agent_id: str, config: Config, trust: Trust) -> bool:
     if is_meant and not allowed.isdisjoint(config.tools.allow):
         return True
     return any(known.tool == tool and known.agent == agent_id for known in trust.consents)
-
-
-def check_agent(row: Row, powers: Mapping[str, Any], trust: Trust) -> None:
-    """Raise `TrustError` unless an agent is the user's own, or has its trusted powers."""
-    if row.origin == "user" or trust.agents.get(row.path) == powers:
-        return
-    why = "it is not part of the workspace that you trusted"
-    if row.path in trust.agents:
-        why = "what it can do has changed since you trusted it"
-    message = f"agent '{row.handle}' does not run: {why}"
-    raise TrustError(message, where=row.path, hint="metier trust")
 
 
 def check_files(argv: Sequence[str], folder: str, workspace: str, trust: Trust) -> None:

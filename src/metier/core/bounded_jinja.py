@@ -1,4 +1,4 @@
-"""A sandboxed Jinja environment in which no expression can fill the memory or go on for ever."""
+"""A sandboxed Jinja environment in which no expression can fill the memory or run for ever."""
 
 from collections.abc import Callable, Iterable
 from typing import Any

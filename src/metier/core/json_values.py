@@ -73,7 +73,7 @@ class _Copier:
             return self._list(value, depth + 1)
         if isinstance(value, int | float):
             return self._number(value)
-        raise NotJsonError(f"a {type(value).__name__} is no JSON value")
+        raise NotJsonError(f"a {type(value).__name__} is not a JSON value")
 
     def too_large(self) -> NotJsonError:
         return NotJsonError(f"larger than {self.most:,} bytes as JSON", too_large=True)
@@ -90,14 +90,16 @@ class _Copier:
             try:
                 self._count(len(text.encode()) - len(text))
             except UnicodeEncodeError:
-                raise NotJsonError("holds half a surrogate pair, which is no text") from None
+                raise NotJsonError(
+                    "contains half a surrogate pair, which is not valid text"
+                ) from None
         return text
 
     def _number(self, value: int | float) -> int | float:
         self._count(1)
         if isinstance(value, float):
             if not math.isfinite(value):
-                raise NotJsonError(f"{float.__repr__(value)} is no JSON number")
+                raise NotJsonError(f"{float.__repr__(value)} is not a JSON number")
             return value if type(value) is float else float.__float__(value)
         if value.bit_length() > _MOST_BITS:
             raise NotJsonError(f"a number of more than {_MOST_DIGITS} digits")
@@ -150,7 +152,7 @@ class Schema:
 
         self.data = {"type": "object", **thaw(data)} if isinstance(data, dict) else {}
         if self.data.get("type") != "object":
-            raise UsageError("its schema is no JSON Schema of type object")
+            raise UsageError("its schema is not a JSON Schema of type object")
         kind = validator_for(self.data, default=Draft202012Validator)
         try:
             kind.check_schema(self.data)

@@ -31,7 +31,7 @@ def slug(text: str) -> str:
 
 
 def ability_id_from_filename(name: str) -> str:
-    """`TypeScript-Best.md` → `typescript-best`; the result may be no valid id."""
+    """`TypeScript-Best.md` → `typescript-best`; the result may not be a valid id."""
     return slug(without_md(name.rsplit("/", 1)[-1]))
 
 

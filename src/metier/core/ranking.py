@@ -198,6 +198,12 @@ def fires(one: Ranked, threshold: float) -> bool:
     return one.evidence >= threshold and not is_common
 
 
+def evidence_of(text: str, pool: Pool, threshold: float) -> dict[int, float]:
+    """The keys of the documents that fire for a text, with their evidence."""
+    ranked = rank(Task(text), pool)
+    return {one.document.key: one.evidence for one in ranked if fires(one, threshold)}
+
+
 def _best(scores: Mapping[int, float], pool: Pool) -> list[int]:
     """The keys of the best documents that may be named; of equal ones all, whatever their keys."""
     order = sorted(scores.items(), key=itemgetter(1), reverse=True)

@@ -103,12 +103,21 @@ def saturating_score(hits: Sequence[int]) -> float:
 SCORERS: dict[str, Callable[[Sequence[int]], float]] = {
     "spec": spec_score,
     "saturating": saturating_score,
+    "hybrid": saturating_score,
 }
+"""What keywords give; `hybrid` adds what the ranker finds."""
+HALF_EVIDENCE = 2.8
+"""The evidence of a card that scores 0.5 by it."""
+
+
+def hybrid_score(by_keywords: float, evidence: float) -> float:
+    """The higher of two scores: of keywords, and of the evidence of a card that fires, or 0."""
+    return max(by_keywords, round(evidence / (evidence + HALF_EVIDENCE), DECIMALS))
 
 
 def match_for(scorer: str, match: str) -> str:
-    """How a scorer matches keywords: `saturating` always takes whole words."""
-    return "word" if scorer == "saturating" else match
+    """How a scorer matches keywords: only `spec` may take parts of words."""
+    return match if scorer == "spec" else "word"
 
 
 def time_of_day(hour: int) -> str:

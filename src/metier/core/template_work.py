@@ -76,9 +76,9 @@ class Work:
 
     def _look(self) -> None:
         if self._left < 0:
-            raise OverflowError("it goes on for too long")
+            raise OverflowError("it takes too long")
         if self._deadline is not None and monotonic() > self._deadline:
-            raise OverdueError("the time was over while a template was rendered")
+            raise OverdueError("the time ran out while a template was rendered")
         self._look_below = max(0, self._left - _BETWEEN_LOOKS)
 
     # How large values are
@@ -204,7 +204,7 @@ class Work:
 
 
 def crowded(keys: int) -> int:
-    """Work to find a key that is no text: a template can choose colliding hashes."""
+    """Work to find a key that is not text: a template can choose colliding hashes."""
     return keys // _CROWD
 
 

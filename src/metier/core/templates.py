@@ -297,7 +297,7 @@ def _check_code(tree: nodes.Template) -> None:
 
 def _check_different(names: list[str], node: nodes.Node) -> None:
     if len({normalize("NFKC", name) for name in names}) < len(names):
-        raise TemplateAssertionError("an argument is there twice", node.lineno)
+        raise TemplateAssertionError("an argument is given twice", node.lineno)
 
 
 def _check_caller(node: nodes.Macro | nodes.CallBlock) -> None:

@@ -70,18 +70,15 @@ _HIDDEN = frozenset(
 
 def is_cjk(char: str) -> bool:
     """Chinese, Japanese or Korean: scripts without spaces between words."""
-    return char >= "\u3040" and any(first <= char <= last for first, last in _CJK)
-
-
-_CJK = (
-    ("\u3040", "\u30ff"),  # Hiragana, Katakana
-    ("\u31f0", "\u31ff"),
-    ("\u3400", "\u4dbf"),  # ideographs
-    ("\u4e00", "\u9fff"),
-    ("\uac00", "\ud7a3"),  # Hangul
-    ("\uf900", "\ufaff"),
-    ("\U00020000", "\U0003fffd"),
-)
+    return char >= "\u3040" and (
+        "\u4e00" <= char <= "\u9fff"  # ideographs
+        or char <= "\u30ff"  # Hiragana, Katakana
+        or "\uac00" <= char <= "\ud7a3"  # Hangul
+        or "\u31f0" <= char <= "\u31ff"
+        or "\u3400" <= char <= "\u4dbf"
+        or "\uf900" <= char <= "\ufaff"
+        or "\U00020000" <= char <= "\U0003fffd"
+    )
 
 
 def routing_text(description: str, when_to_use: str) -> str:

@@ -21,7 +21,6 @@ from __future__ import annotations
 import os
 import sys
 from array import array
-from itertools import pairwise
 from operator import mul
 
 TYPE_CHECKING = False
@@ -40,7 +39,7 @@ _LONGEST_WORD = 24
 _LANE = 4
 """Bytes of a number in a packed row: `MOST_WORDS` rows add up to less than they hold."""
 _ABOVE_ZERO = 1 << 22
-_MOST_PACKED = 8_000
+_MOST_PACKED = 16_000
 _ENDINGS = (
     ("ies", "y"),
     ("es", ""),
@@ -87,14 +86,15 @@ class WordTable:
         self._nearness = section("B", 1, count * self._most_related)
         self._count = count
         self._packed: dict[str, int] = {}
-        self._numbers: dict[str, int] | None = None
+        self._ranges: dict[bytes, tuple[int, int]] = {}
+        self._is_ascii = False
 
     def __len__(self) -> int:
         return self._count
 
     def find(self, word: str) -> int | None:
         """The number of a word, or else of its plain form."""
-        if len(word) > _LONGEST_WORD:
+        if len(word) > _LONGEST_WORD or (self._is_ascii and not word.isascii()):
             return None
         found = self._exactly(word)
         if found is not None:
@@ -108,11 +108,9 @@ class WordTable:
         return None
 
     def _exactly(self, word: str) -> int | None:
-        if self._numbers is not None:
-            return self._numbers.get(word)
         wanted = word.encode()
         starts, words = self._starts, self._words
-        low, high = 0, self._count
+        low, high = self._ranges.get(wanted[:2], (0, 0)) if self._ranges else (0, self._count)
         while low < high:
             middle = (low + high) // 2
             here = bytes(words[starts[middle] : starts[middle + 1]])
@@ -125,17 +123,15 @@ class WordTable:
         return None
 
     def expect_many(self) -> None:
-        """Get ready for many lookups: each is faster, but this takes time and memory."""
-        if self._numbers is None:
-            starts, words = self._starts.tolist(), bytes(self._words)
-            self._numbers = {
-                words[start:end].decode(): number
-                for number, (start, end) in enumerate(pairwise(starts))
-            }
+        """Get ready for many lookups: note where words with the same two first bytes are."""
+        words = bytes(self._words)
+        self._is_ascii = words.isascii()
+        for number, start in enumerate(self._starts[: self._count]):
+            first = words[start : min(start + 2, self._starts[number + 1])]
+            self._ranges[first] = (self._ranges.get(first, (number,))[0], number + 1)
 
     def forget_many(self) -> None:
-        """Free what `expect_many` took, and the rows of words."""
-        self._numbers = None
+        """Free the rows of words that are in memory."""
         self._packed.clear()
 
     def vector(self, words: Iterable[str]) -> Vector | None:
@@ -158,13 +154,12 @@ class WordTable:
 
     def _pack(self, word: str) -> int:
         """The row of a word as one number, each number in it above 0; 0 for an unknown word."""
-        row = self.find(word)
-        if row is None:
-            return 0
-        start, scale = row * self.dimensions, self._scales[row]
-        numbers = self._rows[start : start + self.dimensions]
-        lanes = array("I", [_ABOVE_ZERO + scale * number for number in numbers])
-        packed = int.from_bytes(lanes.tobytes(), "little")
+        row, packed = self.find(word), 0
+        if row is not None:
+            start, scale = row * self.dimensions, self._scales[row]
+            numbers = self._rows[start : start + self.dimensions]
+            lanes = array("I", [_ABOVE_ZERO + scale * number for number in numbers])
+            packed = int.from_bytes(lanes.tobytes(), "little")
         if len(self._packed) < _MOST_PACKED:
             self._packed[word] = packed
         return packed

@@ -32,7 +32,7 @@ def roots_for(workspace: str, config: Config, home: str) -> list[Root]:
 
 
 def _skill_folders(folder: str, home: str) -> list[Root]:
-    """The usual skill folders of a folder that is no workspace, without the user's own."""
+    """The usual skill folders of a folder that is not a workspace, without the user's own."""
     users = [root.path for root in host_roots(home)]
     roots = []
     for rank, (label, name) in enumerate([("workspace", "skills"), *PROJECT_FOLDERS]):
@@ -109,7 +109,7 @@ def missing_folders(workspace: str, config: Config) -> list[Issue]:
     """A finding for every configured folder that does not exist.
 
     Default folders may be missing, and so may relative folders of the user's own settings. A mount
-    that is no pattern is reported by the walk.
+    that is not a pattern is reported by the walk.
     """
     usual = _folders(Config())
     named = [

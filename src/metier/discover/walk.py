@@ -1,8 +1,9 @@
 """The walk: roots → every document file below them, in order, and the excluded files.
 
-Nothing is read. A file is excluded here if it is reached by a symlink that leaves its root, is no
-regular file, or is in a folder that cannot be listed. A link in a folder of the user's, or in a
-trusted workspace, to another skill folder of the same user is followed: skills are installed so.
+Nothing is read. A file is excluded here if it is reached by a symlink that leaves its root, is not
+a regular file, or is in a folder that cannot be listed. A link in a folder of the user's, or in a
+trusted workspace, to another skill folder of the same user is followed: skills are often installed
+that way.
 """
 
 import os
@@ -42,7 +43,7 @@ _VENV_MARK = "pyvenv.cfg"
 _TELLING = frozenset({*SKILL_NAMES, *MARKS, _VENV_MARK, PLUGIN_FOLDER})
 _OTHER_SEPARATOR = os.sep != "/"
 NO_CARDS = frozenset({"README.md", "AGENTS.md", "SYSTEM_ARCHITECTURE.md"})
-"""Files in card folders that are no cards."""
+"""Files in card folders that are not cards."""
 
 
 def discover(

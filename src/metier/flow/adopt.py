@@ -152,7 +152,7 @@ def _read(path: str) -> _Tables:
         missing = _NEW_IN_VERSION_2 if version < 2 else {}
         kinds = dict(connection.execute("SELECT name, type FROM sqlite_schema").fetchall())
         if any(kinds.get(table) != "table" for table in _COLUMNS):
-            raise ValueError("it is no record of runs")
+            raise ValueError("it is not a record of runs")
         tables: _Tables = {}
         for table, columns in _COLUMNS.items():
             names = ", ".join(missing.get(one, one) for one in columns)

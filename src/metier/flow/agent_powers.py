@@ -1,9 +1,23 @@
-"""What an agent can do: its tools, models, delegates, and the steps that act."""
+"""What an agent can do, with its tools, models, delegates and steps; and whether it may."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from metier.values.agents import allowed_tools, delegates, inner_steps
+from metier.errors import TrustError
+from metier.values.agents import AgentProfile, allowed_tools, delegates, inner_steps
+from metier.values.rows import Row
+from metier.values.trust import Trust
+
+
+def check_agent(row: Row, profile: AgentProfile, trust: Trust) -> None:
+    """Raise `TrustError` unless an agent is the user's own, or has its trusted powers."""
+    if row.origin == "user" or trust.agents.get(row.path) == powers_of(profile):
+        return
+    why = "it is not part of the workspace that you trusted"
+    if row.path in trust.agents:
+        why = "what it can do has changed since you trusted it"
+    message = f"agent '{row.handle}' does not run: {why}"
+    raise TrustError(message, where=row.path, hint="metier trust")
 
 
 def powers_of(document: Any) -> dict[str, Any]:

@@ -57,7 +57,7 @@ def _hosts(found: Found, parsed: Parsed) -> int:
 
 def _card_text(card: Card) -> str:
     """What may be injected of a card."""
-    from metier.inject.sanitize import sanitize_capability_content  # most files are no cards
+    from metier.inject.sanitize import sanitize_capability_content  # most files are not cards
 
     return sanitize_capability_content(card.body).text
 

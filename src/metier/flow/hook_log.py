@@ -121,7 +121,7 @@ def read_decisions(room: Room) -> Decisions:
 
 
 def decisions_of(lines: ReadLines) -> Decisions:
-    """The decisions and verdicts in the lines of a log, which are read anew each time."""
+    """The decisions and verdicts in the lines of a log, which are read again each time."""
     entries = _entries(lines, holding=b'"label"')
     labels = {entry.decision: entry.right for entry in entries if isinstance(entry, _Label)}
     return Decisions(lines, labels)

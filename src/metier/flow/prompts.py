@@ -195,7 +195,7 @@ class Preparer:
             config = config._replace(scorer="spec")  # unused
         with self._store.snapshot():
             cards, untrusted = self._store.cached("cards", self._known_cards)
-            selection = cards.choose(context, config)
+            selection = cards.choose(context, config, evidence=self._evidence(config, context))
             if not request.include_untrusted:
                 selection = _without(selection, untrusted)
             whole = [
@@ -207,6 +207,18 @@ class Preparer:
                 own = for_agent(self._own_config, request.agent)
                 selection = _narrowed(selection, untrusted, own, self.count_tokens)
         return _ChosenCards(selection, context, config, self._secret, self.count_tokens)
+
+    def _evidence(self, config: CapabilitiesConfig, context: SelectionContext) -> dict[str, float]:
+        """The evidence of the cards that fire for the latest message, for the scorer `hybrid`."""
+        if config.scorer != "hybrid" or not context.recent_messages:
+            return {}
+        from metier.core.ranking import evidence_of  # only where the scorer is hybrid
+        from metier.storage.pool import StoredPool
+
+        pool = StoredPool(lambda sql, values: self._store.rows(sql, tuple(values)), "card")
+        found = evidence_of(context.recent_messages[-1], pool, config.skill_threshold)
+        rows = self._store.rows("SELECT key, id FROM card")
+        return {id: found[key] for key, id in rows if key in found}
 
     def _known_cards(self) -> tuple[CardIndex, frozenset[str]]:
         return CardIndex(stored_cards(self._store)), untrusted_cards(self._store)

@@ -40,6 +40,12 @@ class Queries:
         """Documents of any kind, by name."""
         return documents.list_documents(self.store, kind, search=search, shadowed=shadowed)
 
+    def search(self, kind: Kind, text: str) -> list[Row]:
+        """The documents that contain a text, best first, then those that fit its words."""
+        from metier.index.search import search_documents  # few questions need it
+
+        return search_documents(self.store, kind, text)
+
     def page(
         self,
         kind: Kind,
@@ -49,7 +55,14 @@ class Queries:
         search: str | None = None,
         capability: str | None = None,
     ) -> Page:
-        """The first `limit` active documents after the handle `after`."""
+        """The first `limit` active documents after the handle `after`.
+
+        With `search` alone they are ranked, exact matches first; else they are in order.
+        """
+        if search and capability is None:
+            from metier.index.search import page_of_search  # few questions need it
+
+            return page_of_search(self.store, kind, search, after=after, limit=limit)
         return documents.page_of_documents(
             self.store, kind, limit=limit, after=after, search=search, capability=capability
         )

@@ -8,12 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from metier.config.consent import check_agent, consented
+from metier.config.consent import consented
 from metier.core.budget import fit
 from metier.core.nearest import did_you_mean
 from metier.core.render import BETWEEN_REFERENCES, REFERENCE_PREAMBLE, as_reference
 from metier.errors import MetierError, NotFoundError, UsageError
-from metier.flow.agent_powers import powers_of
+from metier.flow.agent_powers import check_agent, powers_of
 from metier.flow.run_catalog import RunCatalog
 from metier.flow.state import StateSettings, state_settings
 from metier.index.agents import stored_agents
@@ -290,7 +290,7 @@ class Agency:
         for profile in profiles:
             if profile.path:
                 row = self._catalog.row("agent", profile.agent_id)
-                check_agent(row, powers_of(profile), self._catalog.trust)
+                check_agent(row, profile, self._catalog.trust)
 
     # What a run needs
 

@@ -20,7 +20,7 @@ from metier.core.ranking import (
     stored_weight,
 )
 from metier.core.stems import STOP_WORDS
-from metier.core.terms import ASKING, plain_words, searched, terms
+from metier.core.terms import ASKING, parts_of, plain_words, raw_words, searched, terms
 from metier.core.text import words
 from metier.core.word_table import shipped_table
 from metier.errors import UsageError
@@ -33,6 +33,7 @@ from metier.storage.pool import StoredPool, nameable_to
 from metier.values.agents import AgentMatch, AgentProfile
 from metier.values.capabilities import CapabilitiesConfig
 from metier.values.rows import Row
+from metier.values.selection import Injection
 from metier.values.which import Expectation, RankedDocument, Which
 
 MOST_WORDS_TO_ADD = 6
@@ -43,20 +44,18 @@ _UNTRUSTED = "hooks name no skill of this workspace until you trust it: metier t
 def which_comes(
     store: Store,
     config: CapabilitiesConfig,
-    task: str,
-    host: str | None = None,
+    question: "SkillQuestion",
     expected: Row | None = None,
-    limit: int = 10,
 ) -> Which:
     """The skills for a task. Raises `UsageError` for an unknown host."""
+    host = question.host
     if host is not None and host not in HOOKED:
         hint = did_you_mean(host, HOOKED, f"hosts: {', '.join(HOOKED)}")
         raise UsageError(f"'{host}' is no host", hint=hint)
-    question = SkillQuestion(task, config.skill_threshold, host, limit)
-    finder = SkillFinder(store, question)
+    finder = SkillFinder(store, question, config.skill_threshold)
     skills = finder.skills()
     return Which(
-        task=task,
+        task=question.task,
         threshold=config.skill_threshold,
         host=host,
         skills=skills,
@@ -64,6 +63,16 @@ def which_comes(
         most=config.skill_suggestions,
         expectation=None if expected is None else finder.expectation(expected),
     )
+
+
+def with_others(
+    found: Which,
+    injection: Injection,
+    matches: Sequence[AgentMatch],
+    profiles: Iterable[AgentProfile],
+) -> Which:
+    """The skills that were found, with the cards, abilities and agents that would come."""
+    return found.with_others(injection, matches, agent_notes(profiles, matches, found.task))
 
 
 def agent_notes(
@@ -78,6 +87,9 @@ def agent_notes(
         selection = known.get(match.agent_id)
         if selection is None or {"exampleTasks", "keyword"} & match.parts.keys():
             continue
+        if not match.parts:
+            would = f": as keywords these would match: {', '.join(said)}" if said else ""
+            return [f"no example task or keyword of an agent matched{would}"]
         has = [*(selection.get("exampleTasks") or ()), *(selection.get("keywords") or ())]
         what = f"; it has: {', '.join(has[:_WORDS_OF_A_NOTE])}" if has else ""
         would = f"; as keywords these would match: {', '.join(said)}" if said else ""
@@ -90,7 +102,6 @@ class SkillQuestion(NamedTuple):
     """A task, and for which host."""
 
     task: str
-    threshold: float
     host: str | None = None
     limit: int = 10
     include_untrusted: bool = True
@@ -99,8 +110,9 @@ class SkillQuestion(NamedTuple):
 class SkillFinder:
     """Answers one question about the skills of a catalog, by the rule that hooks use."""
 
-    def __init__(self, store: Store, question: SkillQuestion) -> None:
+    def __init__(self, store: Store, question: SkillQuestion, threshold: float) -> None:
         self._store = store
+        self._threshold = threshold
         self._question = question
         self._task = Task(question.task)
         condition = nameable_to(question.host)
@@ -140,7 +152,7 @@ class SkillFinder:
             description=row.routing_text,
             score=one.score,
             evidence=one.evidence,
-            fires=fires(one, self._question.threshold),
+            fires=fires(one, self._threshold),
             parts={
                 "words": round(one.evidence - meaning - related, 6),
                 "related": related,
@@ -148,7 +160,7 @@ class SkillFinder:
             },
             matched=matched,
             against=against,
-            related=self._related_in(one),
+            related=self._related_in(one, row),
             origin=row.origin,
         )
 
@@ -171,12 +183,18 @@ class SkillFinder:
     def _words_in(self, present: set[str]) -> list[str]:
         return [word for term, word in self._task.spelled.items() if term in present]
 
-    def _related_in(self, one: Ranked) -> list[str]:
-        """The related terms that a document has, the strongest first."""
+    def _related_in(self, one: Ranked, row: Row) -> list[str]:
+        """The words of a skill that are related to words of the task, the strongest first."""
         assert self._terms is not None
         near = self._terms.near
+        written = {
+            term: word
+            for word in reversed(raw_words(f"{row.name} {row.routing_text}"))
+            for term in parts_of(word).terms
+        }
         found = [term for term in one.document.terms if term in near]
-        return sorted(found, key=lambda term: (-near[term], term))
+        found.sort(key=lambda term: (-near[term], term))
+        return [written.get(term, term) for term in found]
 
     # An expected skill
 
@@ -229,7 +247,7 @@ class SkillFinder:
         if own is None:
             return ["none of the words of the task is in its name, description or examples"]
         found = []
-        threshold = self._question.threshold
+        threshold = self._threshold
         if own.evidence < threshold:
             found.append(
                 f"its evidence is {own.evidence:.2f}, below the threshold of {threshold:g}"
@@ -264,7 +282,7 @@ class SkillFinder:
             pool = _Edited(self._pool, self._store, row, added)
             found = rank(self._task, pool)[:1]
             is_first = bool(found) and found[0].document.path == row.path
-            if is_first and fires(found[0], self._question.threshold):
+            if is_first and fires(found[0], self._threshold):
                 return added
         return []
 

@@ -8,6 +8,7 @@ from metier.core.relevance import (
     SCORERS,
     folded_text,
     forced_places,
+    hybrid_score,
     match_for,
     objection,
     occurrences,
@@ -61,9 +62,13 @@ def choose_cards(
     own = settings["confidenceThreshold"]
     given = (session_type, time_of_day, settings["userTier"], settings["environmentType"])
     text = folded_text(messages)
-    cards = _considered(catalog, text if messages and own != 0 else None, forced)
+    is_ranked = scorer == "hybrid" and bool(messages)
+    fitting = _fitting(catalog, messages[-1], settings["skillThreshold"]) if is_ranked else {}
+    cards = _considered(catalog, text if messages and own != 0 else None, forced, fitting)
     for card in cards:
         card.score = _score(card, text, scorer) if messages else without_messages(card.priority)
+        if is_ranked:
+            card.score = hybrid_score(card.score, fitting.get(card.key, 0.0))
         card.threshold = card.threshold if own is None else own
         conditions = zip(card.facts["conditions"], given, strict=True)
         card.outcome = objection(
@@ -76,14 +81,22 @@ def choose_cards(
     return chosen + others
 
 
+def _fitting(catalog: ReadOnlyCatalog, message: str, threshold: float) -> dict[int, float]:
+    """The keys of the cards that fire for a message, with their evidence."""
+    from metier.core.ranking import evidence_of  # only where the scorer is hybrid
+    from metier.storage.pool import StoredPool
+
+    return evidence_of(message, StoredPool(catalog.rows, "card"), threshold)
+
+
 def _considered(
-    catalog: ReadOnlyCatalog, text: str | None, forced: Iterable[str]
+    catalog: ReadOnlyCatalog, text: str | None, forced: Iterable[str], fitting: Iterable[int]
 ) -> list[ConsideredCard]:
     """The cards that may be chosen for `text`; all without a text."""
     if text is None:
         rows = catalog.rows(_SELECT)
     else:
-        keys = _keys_by_keyword(catalog, text)
+        keys = _keys_by_keyword(catalog, text).union(fitting)
         keys.update(key for (key,) in catalog.rows("SELECT key FROM card WHERE threshold <= 0"))
         rows = catalog.rows_for(f"{_SELECT} AND key", keys)
     known = {row[1] for row in rows}

@@ -159,7 +159,7 @@ HOST = Host(
         "transcripts": _FACTS,
     },
     notes=(
-        "A folder of skills is no skill: one level below `.claude/skills`, or nothing loads. To "
+        "A folder of skills is not a skill: one level below `.claude/skills`, or nothing loads. To "
         "group skills, make the folder a plugin: `.claude-plugin/plugin.json`, and the skills "
         "below its `skills/`.",
         "With 212 skills of a project, version 2.1.325 showed all names and no text at 200,000 "

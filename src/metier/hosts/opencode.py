@@ -99,7 +99,7 @@ HOST = Host(
         "`chat.message` brings the prompt, and `experimental.chat.system.transform` takes the "
         "text. opencode 2: `session.hook`, `prompt` and `context`.",
         "No earlier messages are passed: only the prompt counts. Requests for a title or a summary "
-        "get no text: only the system prompt of an agent at work names the folder, and the plugin "
+        "get no text: only the system prompt of a running agent names the folder, and the plugin "
         "adds nothing to any other. A sub-agent gets what fits its own prompt.",
         "Which of two skills of one name loads is not fixed: opencode reads files in parallel, "
         "and the last one counts.",

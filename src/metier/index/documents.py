@@ -1,7 +1,6 @@
 """Queries over the documents in the catalog."""
 
 import json
-from bisect import bisect_right
 from collections.abc import Iterable
 from hashlib import sha256
 from typing import Any
@@ -269,8 +268,6 @@ def page_of_documents(
 
     Rows and total are of one snapshot.
     """
-    if search and capability is None:
-        return _page_of_found(store, kind, search.casefold(), after, limit)
     tables, where, values = _filtered(store, search, capability)
     with store.snapshot():
         # the plus signs have SQLite walk the index by handle: it need not sort them all
@@ -280,29 +277,6 @@ def page_of_documents(
         total = _count(store, tables, ["kind = ?", "state = 'active'", *where], (kind, *values))
     shown = rows[:limit]
     return Page(shown, total, shown[-1].handle if len(rows) > limit else "")
-
-
-def _page_of_found(store: Store, kind: Kind, wanted: str, after: str, limit: int) -> Page:
-    """The page of the documents that contain `wanted`."""
-    with store.snapshot():
-        texts = store.cached(("texts", kind), lambda: _texts(store, kind))
-        found = [handle for handle, text in texts if wanted in text]
-        first = bisect_right(found, after)
-        shown = found[first : first + limit]
-        marks = ", ".join("?" * len(shown))
-        where = f"kind = ? AND state = 'active' AND handle IN ({marks}) ORDER BY handle"
-        rows = select_rows(store, where, [kind, *shown])
-    return Page(rows, len(found), shown[-1] if first + limit < len(found) else "")
-
-
-def _texts(store: Store, kind: Kind) -> list[tuple[str, str]]:
-    """Handles with the text that is searched, folded."""
-    rows = store.rows(
-        f"SELECT handle, {_SEARCHED} FROM document"
-        " WHERE kind = ? AND state = 'active' ORDER BY handle",
-        (kind,),
-    )
-    return [(handle, text.casefold()) for handle, text in rows]
 
 
 def _count(store: Store, tables: str, where: list[str], values: tuple[str, ...]) -> int:

@@ -4,7 +4,7 @@ import sqlite3
 import sys
 from array import array
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from metier.core.bm25 import unpacked
 from metier.index.store import Store
@@ -32,6 +32,7 @@ class Postings:
             field: defaultdict(list) for field in fields
         }
         self._removed: defaultdict[tuple[str, str], set[int]] = defaultdict(set)
+        self._stored: dict[tuple[str, str], array[int]] = {}
 
     def remove(self, key: int, field: str, terms: Iterable[str]) -> None:
         for term in terms:
@@ -52,25 +53,40 @@ class Postings:
         self.is_empty = True
 
     def write(self) -> None:
-        changed = {(field, term) for field, terms in self.added.items() for term in terms}
-        changed.update(self._removed)
-        rows = []
-        for field, term in sorted(changed):
-            if numbers := self._merged(field, term):
-                packed = _little_endian(numbers).tobytes()
-                rows.append((field, term, len(numbers) // self._width, packed))
+        changed = {(field, term) for field, term in self._removed}
         if not self.is_empty:
+            changed.update((field, term) for field, terms in self.added.items() for term in terms)
             self._connection.executemany(
-                "DELETE FROM posting WHERE field = ? AND term = ?", sorted(changed)
+                "DELETE FROM posting WHERE field = ? AND term = ?", self._kept(sorted(changed))
             )
         self._connection.executemany(
-            "INSERT INTO posting (field, term, found, postings) VALUES (?, ?, ?, ?)", rows
+            "INSERT INTO posting (field, term, found, postings) VALUES (?, ?, ?, ?)",
+            self._rows(sorted(changed)),
         )
+        self._stored.clear()
+
+    def _kept(self, changed: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+        """Remember what is stored of changed terms while their rows are deleted."""
+        for field, term in changed:
+            stored = _postings_of(self._connection, field, term)
+            if stored is not None:
+                self._stored[field, term] = stored
+                yield field, term
+
+    def _rows(self, changed: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str, int, bytes]]:
+        """The new rows, one at a time: a first refresh writes many."""
+        wanted: Iterable[tuple[str, str]] = changed
+        if self.is_empty:
+            wanted = ((field, term) for field in self.added for term in sorted(self.added[field]))
+        for field, term in wanted:
+            if numbers := self._merged(field, term):
+                packed = _little_endian(numbers).tobytes()
+                yield field, term, len(numbers) // self._width, packed
 
     def _merged(self, field: str, term: str) -> "array[int]":
         """What is stored without what is removed, and with what is added."""
         added = array("I", self.added[field].get(term, ()))
-        stored = None if self.is_empty else _postings_of(self._connection, field, term)
+        stored = self._stored.get((field, term))
         if stored is None:
             return added
         gone = self._removed.get((field, term), ())

@@ -24,7 +24,7 @@ from metier.values.agents import AgentProfile
 from metier.values.documents import Ability, Card, Document, Skill
 from metier.values.files import Entry, Kind, Stored
 
-LONGEST_BODY = 6_000
+LONGEST_BODY = 5_000
 """Characters of a body that are searched."""
 MOST_EXAMPLES = 50
 _MANY = 200

@@ -31,7 +31,7 @@ def refresh_documents(
     """Bring the catalog up to what is on disk, in one transaction or not at all.
 
     Nothing is written when nothing has changed. `read` lists the disk again if another
-    process has written in between. A damaged catalog is built anew.
+    process has written in between. A damaged catalog is rebuilt.
     """
     with without_garbage_collection():
         if not store.is_damaged:

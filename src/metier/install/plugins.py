@@ -58,7 +58,7 @@ function remember(session, prompt, cwd) {
   if (answers.size > MOST_SESSIONS) answers.delete(answers.keys().next().value)
 }
 
-// opencode 1. Only the prompts of agents at work name the folder; those for a title do not.
+// opencode 1. Only the prompts of running agents name the folder; those for a title do not.
 const server = async ({ directory }) => ({
   "chat.message": quietly(async (input, output) => {
     const texts = output.parts.filter((part) => part.type === "text" && !part.synthetic)

@@ -25,7 +25,7 @@ from metier.listing.protocols import Call, Protocol, answer, protocol_of, tool_n
 
 LOOPBACK = "127.0.0.1"
 DEAD_PROXY = "http://127.0.0.1:9"
-"""A port on which nobody listens: hosts that honour proxies reach nothing."""
+"""A closed port: hosts that honour proxies reach nothing."""
 CALLS = "calls.json"
 """In the folder of a recording: the tools that the model is to call, one after the other."""
 _ALONE = ("unshare", "-rnpf", "--kill-child", "--mount-proc")

@@ -30,8 +30,8 @@ _QUESTION = "decision"
 _LONGEST_LIST = 300
 _MEANING = {
     "emulate": "emulate: do it without a skill, as well as you can",
-    "continue-with-partial": "continue-with-partial: go on with what is there",
-    "abort": "abort: do not go on",
+    "continue-with-partial": "continue-with-partial: continue with what is resolved",
+    "abort": "abort: stop here",
 }
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 from metier.catalog import Catalog
 from metier.errors import MetierError
+from metier.hosts import HOOKED
 from metier.mcp.answers import cursor_after, handle_of
 from metier.mcp.resolving import POLICY, answer_resolve
 from metier.mcp.tool import Args, ServedTool, cached, from_catalog
@@ -14,6 +15,7 @@ from metier.values.resolution import DECISIONS
 
 PAGE = 50
 LARGEST_PAGE = 200
+FOUND = 5
 _TEXT = {"type": "string", "maxLength": 10_000}
 _NAME = {"type": "string", "minLength": 1, "maxLength": 1_000}
 _LIMIT = {
@@ -22,6 +24,16 @@ _LIMIT = {
     "maximum": LARGEST_PAGE,
     "default": PAGE,
     "description": "The most rows of one page.",
+}
+_MESSAGE = {"type": "string", "maxLength": 200_000}
+_MESSAGE_OF_A_ROLE = {
+    "type": "object",
+    "properties": {
+        "role": {"enum": ["user", "assistant", "system", "tool"]},
+        "content": _MESSAGE,
+    },
+    "required": ["role", "content"],
+    "additionalProperties": False,
 }
 _CURSOR = {
     "type": "string",
@@ -82,9 +94,20 @@ def _next(last: str) -> dict[str, str]:
     return {"nextCursor": cursor_after(last)} if last else {}
 
 
+def _context_find(catalog: Catalog, args: Args) -> dict[str, Any]:
+    found = catalog.which(
+        args["task"],
+        host=args.get("host"),
+        limit=args.get("limit", FOUND),
+        include_untrusted=False,  # it goes into a prompt without a review
+    )
+    return found.to_json()
+
+
 def _context_inject(catalog: Catalog, args: Args) -> dict[str, Any]:
+    texts = [one if isinstance(one, str) else one["content"] for one in args["messages"]]
     injection = catalog.inject(
-        args["messages"],
+        texts,
         agent=args.get("agent"),
         core=args.get("core", ()),
         budget=args.get("budget"),
@@ -96,19 +119,43 @@ def _context_inject(catalog: Catalog, args: Args) -> dict[str, Any]:
     if errors:
         first, message = errors[0], "; ".join(issue.message for issue in errors)
         raise MetierError(message, code=first.code, where=first.path, hint=first.hint)
-    return injection.to_json()
+    return {**injection.to_json(), "skills": _skills_for(catalog, args["messages"])}
+
+
+def _skills_for(catalog: Catalog, messages: list[Any]) -> list[dict[str, Any]]:
+    """The skills that fit the last message of the user, as a hook would name them."""
+    said = [one if isinstance(one, str) else one["content"] for one in messages if _is_users(one)]
+    if not said:
+        return []
+    found = catalog.which(said[-1], everything=False, include_untrusted=False)
+    rows = [(one, catalog.row("skill", one.id)) for one in found.named]
+    return [
+        {
+            "name": one.name,
+            "description": one.description,
+            "uri": skill_uri(row),
+            "evidence": one.evidence,
+        }
+        for one, row in rows
+    ]
+
+
+def _is_users(message: Any) -> bool:
+    return isinstance(message, str) or message["role"] == "user"
 
 
 READING: tuple[ServedTool, ...] = (
     ServedTool(
         "skill_list",
         "List skills",
-        "Lists the skills of this workspace by name, one page at a time: name, description, what"
-        " they provide, and the address (uri) of the resource that holds their text.",
+        "Lists the skills of this workspace by name, or those that fit a search, one page at a"
+        " time: name, description, what they provide, and the address (uri) of the resource that"
+        " holds their text.",
         takes={
             "search": {
                 **_TEXT,
-                "description": "Only those with this text in name, description or when_to_use.",
+                "description": "A name or a task in words: skills with this text come first, then"
+                " those that fit it, best first.",
             },
             "capability": {**_NAME, "description": "Only those that provide this capability."},
             "limit": _LIMIT,
@@ -121,7 +168,7 @@ READING: tuple[ServedTool, ...] = (
         "capability_resolve",
         "Resolve capabilities",
         "Says which skill provides the capabilities that are required, and why: a report with the"
-        " scores of all candidates, what stays open, and what was decided about it. Give"
+        " scores of all candidates, what is unresolved, and what was decided about it. Give"
         " 'requires', or the name of a skill as 'consumer', or both.",
         takes={
             "requires": {
@@ -142,7 +189,7 @@ READING: tuple[ServedTool, ...] = (
             "host": {**_NAME, "description": "The host that providers must work in."},
             "decision": {
                 "enum": list(DECISIONS),
-                "description": "What to do when a required capability stays open.",
+                "description": "What to do when a required capability is unresolved.",
             },
             "fullReport": {"type": "boolean", "description": "A row for every candidate."},
         },
@@ -167,18 +214,45 @@ READING: tuple[ServedTool, ...] = (
         answer=cached(_capability_list),
     ),
     ServedTool(
+        "context_find",
+        "Find what fits a task",
+        "Says which skills, capability cards, abilities and agents fit a task in words, and why:"
+        " evidence, matched words, thresholds. A skill that does not fire is listed too, so that"
+        " nothing has to be guessed. Nothing is injected.",
+        takes={
+            "task": {
+                "type": "string",
+                "minLength": 1,
+                "maxLength": 200_000,
+                "description": "The task as the user said it.",
+            },
+            "host": {"enum": list(HOOKED), "description": "Only skills that this host loads."},
+            "limit": {
+                "type": "integer",
+                "minimum": 1,
+                "maximum": 50,
+                "default": FOUND,
+                "description": "The most skills.",
+            },
+        },
+        needs=("task",),
+        gives="which",
+        answer=from_catalog(_context_find),
+    ),
+    ServedTool(
         "context_inject",
         "Choose context",
         "Returns the text to put before a prompt about these messages: abilities and capability"
         " cards, selected by written rules within a token budget, with everything that was"
-        " excluded and why.",
+        " excluded and why; and the skills that fit the last message of the user.",
         takes={
             "messages": {
                 "type": "array",
-                "items": {"type": "string", "maxLength": 200_000},
+                "items": {"anyOf": [_MESSAGE, _MESSAGE_OF_A_ROLE]},
                 "minItems": 1,
                 "maxItems": 1_000,
-                "description": "The conversation, the latest message last.",
+                "description": "The conversation, the latest message last: texts, or objects with"
+                " role and content.",
             },
             "agent": {
                 **_NAME,

@@ -90,7 +90,7 @@ def _split_json(raw: bytes, path: str) -> SplitText:
             parse_constant=_no_constant,
             object_pairs_hook=_first_wins,
         )
-        json.dumps(value, ensure_ascii=False).encode()  # half a surrogate pair is no text
+        json.dumps(value, ensure_ascii=False).encode()  # half a surrogate pair is not text
     except RecursionError:
         return _too_deep(path)
     except ValueError as error:
@@ -143,7 +143,7 @@ def _first_wins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON value")
+    raise ValueError(f"{name} is not a JSON value")
 
 
 def _gather(

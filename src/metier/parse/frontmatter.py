@@ -36,12 +36,12 @@ HINTS = {
     "FM108": "move the text into the body",
     "FM109": "write one 'key: value' a line",
     "FM110": "save the file as UTF-8",
-    "FM111": "this is no text file: remove it or give it another name",
+    "FM111": "this is not a text file: remove it or give it another name",
     "FM112": "use LF line endings",
     "FM113": "remove it",
     "FM114": "write front matter and instructions, or remove the file",
     "FM116": "use spaces",
-    "FM117": "let the first line be '---' alone, then keys such as 'description:', then '---'",
+    "FM117": "make the first line '---' alone, then keys such as 'description:', then '---'",
 }
 _NO_TABS = "YAML does not allow tabs for indentation"
 _PLAIN_WORDS = (
@@ -53,7 +53,7 @@ _PLAIN_WORDS = (
     ("found a tab character", _NO_TABS, "use spaces"),
     ("found unknown escape", "a backslash in double quotes starts no known escape",
      "use single quotes, or write the backslash twice"),
-    ("found invalid Unicode character escape", "an escape in double quotes is no character",
+    ("found invalid Unicode character escape", "an escape in double quotes is not a character",
      "write the character itself"),
     ("did not find expected key", "a quote closes too early, or the indentation is off",
      "quote the whole value, and use the other quotes inside it"),
@@ -123,13 +123,13 @@ def no_front_matter(matter: Matter, path: str, what: str) -> Issue:
     glued = first.removeprefix("---").strip(_BLANK)
     if matter.body_line > 1 or not first.startswith("---") or glued[:1] in ("", "-"):
         return _issue("FM101", f"{what} has no front matter", path)
-    message = f"the first line goes on after '---', so {what} has no front matter"
+    message = f"the first line has more than '---', so {what} has no front matter"
     hint = HINTS["FM117"]
     split = read_matter(f"---\n{glued}\n{rest}".encode(), "", lenient=True)
     if split.matter is not None and split.matter.data:
         shown = glued[:40]
         below = "below the second '---'" if glued.startswith("#") else "on the next line"
-        hint = f"let the first line be '---' alone, and put '{shown}' {below}"
+        hint = f"make the first line '---' alone, and put '{shown}' {below}"
     return Issue("FM117", message, path, 1, 4, hint)
 
 
@@ -149,7 +149,7 @@ def _issue(code: str, message: str, path: str, line: int = 1, column: int = 1) -
 
 
 def _text_in(raw: bytes, path: str, issues: list[Issue]) -> bytes | None:
-    """The bytes without a byte order mark; None if they are no text."""
+    """The bytes without a byte order mark; None if they are not text."""
     has_mark = raw.startswith(b"\xef\xbb\xbf")
     raw = raw[3:] if has_mark else raw
     if not raw or raw.isspace():

@@ -62,7 +62,9 @@ def _differences(node: Node, column: int, lines: list[str]) -> Iterator[str]:
 
 def _of_plain(node: ScalarNode) -> Iterator[str]:
     if _NO_TEXT.fullmatch(node.value) and not _SAME_TO_ALL.fullmatch(node.value):
-        yield _at(node.start_mark.line, f"'{node.value[:40]}' without quotes is no text to others")
+        yield _at(
+            node.start_mark.line, f"'{node.value[:40]}' without quotes is not text to other readers"
+        )
 
 
 def _of_key(key: ScalarNode, lines: list[str]) -> Iterator[str]:
@@ -70,7 +72,7 @@ def _of_key(key: ScalarNode, lines: list[str]) -> Iterator[str]:
     line, column = key.start_mark.line, key.start_mark.column
     is_text = key.style in _QUOTES or not (key.style or _NO_TEXT.fullmatch(key.value))
     if not is_text or lines[line][:column].rstrip().endswith("?"):
-        yield _at(line, "a key is no plain text")
+        yield _at(line, "a key is not plain text")
 
 
 def _of_block(node: ScalarNode, column: int, lines: list[str]) -> Iterator[str]:

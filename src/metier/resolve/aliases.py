@@ -121,13 +121,13 @@ def _problems(data: Any) -> Iterable[tuple[str, str]]:
         return
     for key, names in aliases.items():
         if not is_capability_name(key):
-            yield key, f"'{key[:80]}' is no capability name"
+            yield key, f"'{key[:80]}' is not a capability name"
         if not isinstance(names, list):
             yield key, f"'{key}' must have a list of names"
             continue
         for name in names:
             if not isinstance(name, str) or not is_capability_name(name):
-                yield str(name), f"{str(name)[:80]!r} below '{key[:80]}' is no capability name"
+                yield str(name), f"{str(name)[:80]!r} below '{key[:80]}' is not a capability name"
 
 
 def _issue(message: str, path: str, line: int, column: int) -> Issue:

@@ -52,7 +52,7 @@ def resolve(
 ) -> Resolution:
     """Choose providers for `requires` among `candidates`, by the rules of spec 4.
 
-    A consumer adds its own requirements, policy and mode, and is no candidate. `policy`
+    A consumer adds its own requirements, policy and mode, and is not a candidate. `policy`
     overrides the consumer's. `history` gives success rates by candidate id. `team` is the team
     that asks, by default the consumer's: its own candidates come first.
     Raises `UsageError` when nothing is required or the consumer's contract cannot be used.
@@ -109,7 +109,7 @@ def run(request: ResolveRequest, inputs: Inputs) -> Resolution:
     chosen = tuple(pool.ids[place] for place in selected)
     dependencies = [chooser.dependency(place, depth) for place in selected]
     no_names = [
-        f"'{name[:80]}' is no capability name, so nothing can match it"
+        f"'{name[:80]}' is not a capability name, so nothing can match it"
         for name in wanted
         if not is_capability_name(name)
     ]

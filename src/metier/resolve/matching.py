@@ -89,8 +89,11 @@ class Claims:
     @cached_property
     def contracts(self) -> dict[int, Contract]:
         """The contracts that count, by index."""
-        found = {place: one.contract_in(self._mode) for place, one in self._speaking.items()}
-        return {place: contract for place, contract in found.items() if contract is not None}
+        return {
+            place: contract
+            for place, one in self._speaking.items()
+            if (contract := one.contract_in(self._mode)) is not None
+        }
 
     @cached_property
     def invalid_tokens(self) -> Floats:

@@ -41,7 +41,11 @@ class Pool:
         given = candidates if isinstance(candidates, Candidates) else Candidates.of(candidates)
         self.ids, self.given = _in_order(given.ids)
         """`given` has the number of each candidate among those given."""
-        self.candidates: Sequence[Candidate] = _Built(given.build, self.given)
+        self.candidates: Sequence[Candidate] = (
+            _Built(given.build, self.given)
+            if isinstance(candidates, Candidates)
+            else [given.build(number) for number in self.given]
+        )
         self.speaking = list(compress(count(), map(given.speaking.__contains__, self.given)))
         """Indexes of the candidates that may claim anything."""
         self.teams = {

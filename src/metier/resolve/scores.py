@@ -39,7 +39,7 @@ class Question(NamedTuple):
     query: str
     mode: Mode
     consumer: int | None
-    """The index of the consumer, which is no candidate."""
+    """The index of the consumer, which is not a candidate."""
     aliases: AliasTables
     rates: Mapping[str, float]
     """Success rates by candidate id."""

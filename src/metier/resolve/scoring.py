@@ -2,9 +2,9 @@
 
 import math
 from array import array
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from metier.core import bm25
@@ -21,6 +21,7 @@ from metier.values.scoring import (
 )
 
 _NO_SPREAD = 1e-12
+_COUNT_BITS = 32
 
 
 # Stems
@@ -49,16 +50,14 @@ class Words:
 
     @classmethod
     def of_texts(cls, arrays: Arrays, texts: Iterable[Sequence[str]]) -> "Words":
-        postings: defaultdict[str, array[int]] = defaultdict(partial(array, "i"))
-        lengths: list[int] = []
+        postings = _Postings()
         distinct: list[int] = []
-        for place, found in enumerate(texts):
+        for found in texts:
             counts = Counter(found)
-            lengths.append(len(found))
             distinct.append(len(counts))
-            for stem, count in counts.items():
-                postings[stem].extend((place, count, len(found)))
-        return cls(postings.get, arrays.arange(len(lengths)), lengths, distinct)
+            postings.add(counts, len(found))
+        lengths = postings.lengths
+        return cls(postings.of, arrays.arange(len(lengths)), lengths, distinct)
 
     @cached_property
     def lengths(self) -> Floats:
@@ -116,6 +115,42 @@ class Words:
 
     def hits(self, wanted: Iterable[str]) -> "Hits":
         return Hits([one for one in map(self.posting, wanted) if len(one[0])] or [self.nowhere])
+
+
+class _Postings:
+    """The stems of texts that are given one by one.
+
+    Most stems of many texts are in one of them only: until a second text has it, a stem takes one
+    integer instead of an array.
+    """
+
+    def __init__(self) -> None:
+        self.lengths: list[int] = []
+        self._of_many: dict[str, array[int]] = {}
+        self._of_one: dict[str, int] = {}
+        """Stem → place and count in one number."""
+
+    def add(self, counts: Mapping[str, int], length: int) -> None:
+        place = len(self.lengths)
+        self.lengths.append(length)
+        for stem, count in counts.items():
+            known = self._of_many.get(stem)
+            if known is not None:
+                known.extend((place, count, length))
+            elif stem in self._of_one:
+                first = self._first(self._of_one.pop(stem))
+                self._of_many[stem] = array("i", (*first, place, count, length))
+            else:
+                self._of_one[stem] = place << _COUNT_BITS | count
+
+    def of(self, stem: str) -> Sequence[int] | None:
+        """Place, count and length of each text with `stem`; None if there is none."""
+        known = self._of_one.get(stem)
+        return self._of_many.get(stem) if known is None else self._first(known)
+
+    def _first(self, packed: int) -> tuple[int, int, int]:
+        place = packed >> _COUNT_BITS
+        return place, packed & (1 << _COUNT_BITS) - 1, self.lengths[place]
 
 
 class Hits(NamedTuple):

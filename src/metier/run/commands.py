@@ -284,4 +284,4 @@ def _from_json(text: str) -> Any:
 
 
 def _no_constant(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is no JSON number")
+    raise ValueError(f"{constant} is not a JSON number")

@@ -30,7 +30,6 @@ from metier.run.rows import (
 )
 from metier.run.store import LEASE_SECONDS, CheckpointMark, Renewed, is_gone
 from metier.storage.database import BUSY_SECONDS, IN_MEMORY, Database
-from metier.storage.outages import Outage
 from metier.values.runs import RESUMABLE, Claim, Failure, RunRecord, StepRecord
 
 LOG_COMMITS = 64
@@ -63,11 +62,11 @@ class SqliteRuns(Database):
         "PRAGMA wal_autocheckpoint = 4000",
         tables.VIEW,
     )
+    outage = None
 
     def __init__(self, connection: sqlite3.Connection, path: str) -> None:
         super().__init__(connection, path)
         self.live = 0
-        self.outage = Outage()
         self._lock = threading.RLock()
         self._last_key = 0
         self._saved_alone = 0

@@ -46,8 +46,10 @@ class RunStore(Protocol):
     path: str
     live: int
     """Runs that execute through this object; the writes of several are committed together."""
-    outage: Outage
-    """Whether the store is away; a file never is."""
+
+    @property
+    def outage(self) -> Outage | None:
+        """Whether the store is away; none for a file, which never is."""
 
     def close(self) -> None: ...
 

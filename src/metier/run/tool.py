@@ -77,7 +77,7 @@ class Tool:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not _NAME.match(self.name):
             raise UsageError(
-                f"'{self.name}' is no name for a tool",
+                f"'{self.name}' is not a valid tool name",
                 hint="1 to 64 letters (a-z, A-Z), digits, '_' and '-'",
             )
         if self.timeout is not None and not self.timeout > 0:
@@ -199,7 +199,7 @@ def _caller(fn: Function, invoke: Callable[[Any, dict[str, Any]], Any], slot: st
 
 def _parameters(fn: Function) -> dict[str, inspect.Parameter]:
     if not callable(fn):
-        raise UsageError(f"a {type(fn).__name__} cannot be called, so it is no tool")
+        raise UsageError(f"a {type(fn).__name__} is not callable, so it is not a tool")
     try:
         return dict(inspect.signature(fn, eval_str=True).parameters)
     except (NameError, TypeError, ValueError, SyntaxError, AttributeError) as error:
@@ -248,7 +248,7 @@ def _schema(
     try:
         schema: dict[str, Any] = adapter.json_schema()
     except PydanticUserError as error:
-        raise UsageError(f"there is no JSON Schema for a parameter: {error}") from None
+        raise UsageError(f"there is not a JSON Schema for a parameter: {error}") from None
     schema.pop("title", None)
     for name, entry in schema.get("properties", {}).items():
         entry.pop("title", None)

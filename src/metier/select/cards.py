@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +19,7 @@ from metier.core.relevance import (
     budget_for,
     folded_text,
     forced_places,
+    hybrid_score,
     match_for,
     objection,
     occurrences,
@@ -74,6 +76,9 @@ class CardSelection(NamedTuple):
     issues: Sequence[Issue]
 
 
+_NO_EVIDENCE: Mapping[str, float] = MappingProxyType({})
+
+
 class CardIndex:
     """Cards, prepared once for any number of conversations."""
 
@@ -101,8 +106,11 @@ class CardIndex:
         config: CapabilitiesConfig = _DEFAULTS,
         *,
         custom_scorer: Scorer | None = None,
+        evidence: Mapping[str, float] = _NO_EVIDENCE,
     ) -> CardSelection:
         """Score, filter and sort; the budget is applied later.
+
+        `evidence` is that of the cards which fire, by id, for the scorer `hybrid`.
 
         A card whose scorer fails is dropped, with an issue. Raises `UsageError` for an unknown
         scorer.
@@ -110,6 +118,8 @@ class CardIndex:
         messages = recent(context.recent_messages, config.recent_messages)
         context = context._replace(recent_messages=messages)
         scored, issues = self._scored(context, config, custom_scorer)
+        if config.scorer == "hybrid" and context.recent_messages and custom_scorer is None:
+            scored = self._with_evidence(scored, evidence)
         forced = forced_places(config.force_include)
         passed: list[Scored[Card]] = []
         others: list[tuple[Scored[Card], str]] = []
@@ -142,6 +152,16 @@ class CardIndex:
             for start, size in [(self._starts[place], self._sizes[place])]
         ], []
 
+    def _with_evidence(
+        self, scored: list[Scored[Card]], evidence: Mapping[str, float]
+    ) -> list[Scored[Card]]:
+        known = {one.item.id: one.score for one in scored}
+        added = {key: 0.0 for key in sorted(evidence) if key not in known and key in self._places}
+        return [
+            _as_scored(self.cards[self._places[key]], hybrid_score(score, evidence.get(key, 0.0)))
+            for key, score in (known | added).items()
+        ]
+
     def _hits(self, text: str, scorer: str) -> Counts:
         """How often each keyword of each card occurs in `text`, card by card."""
         matches = [match_for(scorer, card.match) for card in self.cards]
@@ -162,7 +182,7 @@ class CardIndex:
         By a fast, slightly inexact score; cards near a threshold are included.
         """
         total, sizes = len(self.cards), np.maximum(1, self._sizes)
-        if config.scorer == "saturating":
+        if config.scorer != "spec":
             rough = np.bincount(self._owner, 1 - 2.0**-hits, minlength=total) / sizes
         else:
             ratio = np.bincount(self._owner, hits > 0, minlength=total) / sizes

@@ -26,7 +26,7 @@ class Lines:
     """The lines of a transcript, up to its size when it is opened.
 
     Lines that are no JSON object are counted in `unparsed`. Iterating raises `OSError` if the
-    file cannot be read or is no regular file.
+    file cannot be read or is not a regular file.
     """
 
     def __init__(self, path: str) -> None:

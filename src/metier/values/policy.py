@@ -114,7 +114,7 @@ _FIELDS = {key: key.replace("-", "_") for key in _READERS}
 
 def _read(key: str, text: str) -> tuple[Any, str]:
     if key not in _READERS:
-        return None, f"'{key}' is no key of a policy"
+        return None, f"'{key}' is not a key of a policy"
     read, wanted = _READERS[key]
     value = read(text)
     return value, "" if value is not None else f"'{key}' must be {wanted}, not '{text[:40]}'"

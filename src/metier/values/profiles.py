@@ -102,7 +102,7 @@ def _output_schema(schema: dict[str, Any], at: KeyPath) -> Iterator[Flaw]:
         validator_for(schema, default=Draft202012Validator).check_schema(schema)
     except Exception as error:  # a schema that refers to itself in odd ways raises anything
         said = " ".join(str(getattr(error, "message", error)).split())[:200]
-        yield Flaw(at, "invalid", f"this is no JSON Schema: {said}", "see json-schema.org")
+        yield Flaw(at, "invalid", f"this is not a JSON Schema: {said}", "see json-schema.org")
 
 
 def _dependencies(

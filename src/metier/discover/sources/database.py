@@ -29,7 +29,7 @@ class DatabaseSource:
     def load(self) -> list[SourcedCard]:
         try:
             if not stat.S_ISREG(os.stat(self.location).st_mode):
-                raise self._failed("it is no regular file")
+                raise self._failed("it is not a regular file")
             with closing(self._connect()) as connection:
                 self._restrict(connection)
                 rows = connection.execute("SELECT id, text FROM card LIMIT ?", (MOST_CARDS + 1,))

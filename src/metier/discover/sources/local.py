@@ -32,7 +32,7 @@ class LocalSource:
                 continue
             data = content(self._resolved(os.path.join(folder, name), root, repr(name)))
             if data is None:
-                raise self._failed(f"{name!r} is no regular file of {LARGEST} bytes at most")
+                raise self._failed(f"{name!r} is not a regular file of {LARGEST} bytes at most")
             yield SourcedCard(file_stem(without_md(name)), data)
 
     def _resolved(self, path: str, root: str, what: str) -> str:

@@ -101,7 +101,7 @@ def _check_outside(url: str, first: str) -> None:
         found = socket.getaddrinfo(urlsplit(url).hostname, None)
         hosts += [str(address[0]) for *_, address in found]
     if any(is_inner_host(one) for one in hosts):
-        message = f"the server redirects to {shown_host(host)}, which is no public address"
+        message = f"the server redirects to {shown_host(host)}, which is not a public address"
         raise SourceError(message, where=first)
 
 

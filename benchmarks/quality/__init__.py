@@ -1,0 +1,1 @@
+"""How well metier chooses: ranking, silence and author-labelled prompts, beside its peers."""
