@@ -44,13 +44,15 @@ COSINE_EVIDENCE = 2.0
 FEWEST_WORDS, CLEAR_COSINE = 2, 0.45
 """The words that it takes, unless the meaning is clear."""
 
-MOST_TERMS = 32
-"""The rarest words of a task that count."""
+MOST_TERMS, MOST_BODY_TERMS = 40, 20
+"""The rarest words of a task that count, and those that are looked for in bodies."""
 MOST_POSTINGS, MOST_RELATED_POSTINGS = 12_000, 3_000
 MOST_VECTOR_WORDS = 64
 """The words of a task whose meaning counts."""
-MOST_RELATED = 8
-"""Of each word of a task; for long tasks fewer."""
+MOST_RELATED = 48
+"""The nearest related words of a task that count."""
+MOST_FOR_RELATED = 24
+"""The words of a task up to which related words count: long tasks have words enough."""
 MOST_EXPANDED = 12
 """The words of a task that get related words."""
 BY_WORDS = 100
@@ -236,7 +238,7 @@ def _rarest(known: Mapping[str, int], most: int, postings: int) -> tuple[list[st
 def _related(task: Task, considered: Sequence[str], pool: Pool, left: int) -> dict[str, float]:
     """Stems related to the words of a task, and their weights."""
     table = shipped_table()
-    if table is None:
+    if table is None or len(task.counts) > MOST_FOR_RELATED:
         return {}
     near: dict[str, float] = {}
     for term in considered[:MOST_EXPANDED]:
@@ -245,7 +247,7 @@ def _related(task: Task, considered: Sequence[str], pool: Pool, left: int) -> di
                 if stem not in task.counts:
                     near[stem] = max(near.get(stem, 0.0), nearness)
     found = pool.found(list(near))
-    best = sorted(found, key=lambda stem: (-near[stem], stem))[:48]
+    best = sorted(found, key=lambda stem: (-near[stem], stem))[:MOST_RELATED]
     least = min(left, MOST_RELATED_POSTINGS)
     kept, _ = _rarest({stem: found[stem] for stem in best}, len(best), least)
     return {stem: RELATED * near[stem] * idf(pool.total, found[stem]) for stem in sorted(kept)}
@@ -265,7 +267,9 @@ def _weigh(found: Sequence[Ranked], task: Task, terms: Terms) -> None:
         postings = terms.postings.get(term, _NOTHING)
         for key in by_key.keys() & postings.keys():
             outside[key, term] = WEIGHTS[postings[key]]
-    forms = {term: searched(task.spelled[term], term) for term in terms.considered}
+    wanted = terms.considered
+    forms = {term: searched(task.spelled[term], term) for term in wanted[:MOST_BODY_TERMS]}
+    forms |= dict.fromkeys(wanted[MOST_BODY_TERMS:], "")
     unknown = UNKNOWN * terms.unit
     for one in found:
         _weigh_one(one, task, terms, outside, forms, unknown)
@@ -284,7 +288,7 @@ def _weigh_one(
     evidence = one.related
     for term, form in forms.items():
         weight = outside.get((key, term), 0.0)
-        inside = part * body.count(form) if body else 0.0
+        inside = part * body.count(form) if body and form else 0.0
         if not weight and not inside:
             continue
         value = terms.idf.get(term, unknown)
