@@ -21,6 +21,7 @@ from metier.errors import NotFoundError
 _TASK = "Review the Python pull request"
 _QUESTION = "Which changelog goes with the release tag? Is there a report?"
 _RELEASE = "prepare release 4.12.0"
+_WANTED = "a spreadsheet of the disputed invoices for the auditor"
 _KILLED = ("run", "release-manager", _RELEASE, "--input", '{"version": "4.12.0"}')
 _SHOWN, _ACCEPTED = ("trust", "--show"), ("trust", "--accept", "DIGEST")
 _FAILING = '{"version": "4.12.1", "folder": "nowhere"}'
@@ -32,6 +33,10 @@ _STEPS: tuple[tuple[str, Sequence[str]], ...] = (
     ("Its settings do not count until you trust it. This is what it asks for.", _SHOWN),
     ("You reviewed it, and agree to exactly that.", _ACCEPTED),
     ("These are the skills of a small team.", ("list", "skills")),
+    (
+        "Which one fires for this prompt, and why not Data_Export?",
+        ("which", _WANTED, "--expect", "Data_Export", "--limit", "2"),
+    ),
     ("Who provides what?", ("list", "--capability", "web-search")),
     ("Which one, and why? By written rules.", ("resolve", "-r", "web-search")),
     ("What is wrong with them? Every finding says where, and what to change.", ("lint",)),
