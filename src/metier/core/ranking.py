@@ -55,7 +55,7 @@ MOST_FOR_RELATED = 24
 """The words of a task up to which related words count: long tasks have words enough."""
 MOST_EXPANDED = 12
 """The words of a task that get related words."""
-BY_WORDS = 100
+BY_WORDS = 80
 """The best by words outside bodies; the bodies of these are looked at."""
 BY_MEANING = 60
 SMALL_POOL = 250
@@ -185,9 +185,10 @@ def rank(task: Task, pool: Pool) -> list[Ranked]:
 def rank_terms(task: Task, pool: Pool, terms: Terms) -> list[Ranked]:
     """As `rank`, with the terms of the task in the pool at hand."""
     scores: dict[int, float] = {}
+    known, impacts = scores.get, _IMPACTS
     for term, weight in [*terms.own.items(), *terms.near.items()]:
         for key, stored in terms.postings.get(term, _NOTHING).items():
-            scores[key] = scores.get(key, 0.0) + weight * _IMPACTS[stored]
+            scores[key] = known(key, 0.0) + weight * impacts[stored]
     keys = None if pool.total <= SMALL_POOL else _best(scores, pool)
     found = [Ranked(one) for one in pool.candidates(keys)]
     _weigh(found, task, terms)
@@ -198,6 +199,11 @@ def fires(one: Ranked, threshold: float) -> bool:
     """Whether there is evidence enough, and more than one common word."""
     is_common = one.matched < FEWEST_WORDS and one.cosine < CLEAR_COSINE
     return one.evidence >= threshold and not is_common
+
+
+def named(ranked: Sequence[Ranked], threshold: float, most: int) -> list[Ranked]:
+    """The documents to name: the first that fire, at most so many."""
+    return [one for one in ranked if fires(one, threshold)][:most]
 
 
 def evidence_of(text: str, pool: Pool, threshold: float) -> dict[int, float]:
@@ -294,12 +300,16 @@ def _weigh_one(
         value = terms.idf.get(term, unknown)
         alone, whole = saturated(weight), saturated(weight + inside)
         one.words += value * saturated(task.counts[term]) * whole
-        if term not in ASKING:
+        if term not in ASKING and not _is_small_number(term):
             one.matched += weight > 0
             evidence += value * (alone + BODY_EVIDENCE * (whole - alone)) / terms.unit
     one.evidence = evidence
     names = one.document.name_terms
     one.share = sum(name in task.counts for name in names) / len(names) if names else 0.0
+
+
+def _is_small_number(term: str) -> bool:
+    return len(term) < 3 and term.isdigit()
 
 
 def _ordered_by_meaning(found: list[Ranked], task: Task, pool: Pool) -> list[Ranked]:

@@ -44,7 +44,7 @@ ASKING = frozenset(
         understand understood mean remember forget question answer response command instruction
         keep stop wait start continue done try tried undo explain help one ones first last next
         another instead less better best different make made give gave show take use using used put
-        hear heard sound sounds
+        hear heard sound sounds all any every each both
         """.split(),  # noqa: SIM905  # reads better
     )
 ) - {""}

@@ -213,9 +213,9 @@ class Preparer:
         if config.scorer != "hybrid" or not context.recent_messages:
             return {}
         from metier.core.ranking import evidence_of  # only where the scorer is hybrid
-        from metier.storage.pool import StoredPool
+        from metier.index.pools import pool_of
 
-        pool = StoredPool(lambda sql, values: self._store.rows(sql, tuple(values)), "card")
+        pool = pool_of(self._store, "card")
         found = evidence_of(context.recent_messages[-1], pool, config.skill_threshold)
         rows = self._store.rows("SELECT key, id FROM card")
         return {id: found[key] for key, id in rows if key in found}

@@ -1,7 +1,7 @@
 """Which skills fit a task, why, and why another does not."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from metier.core.clauses import split_clauses
 from metier.core.coerce import texts_of
@@ -13,6 +13,7 @@ from metier.core.ranking import (
     Task,
     Terms,
     fires,
+    named,
     rank,
     rank_terms,
     stored_weight,
@@ -25,6 +26,7 @@ from metier.errors import UsageError
 from metier.hosts import HOOKED, host_bit
 from metier.hosts.switches import honours_the_switch
 from metier.index.documents import select_rows
+from metier.index.pools import pool_of
 from metier.index.ranked import MOST_EXAMPLES, RankText, rank_words
 from metier.index.store import Store
 from metier.storage.pool import StoredPool, nameable_to
@@ -50,7 +52,7 @@ def which_comes(
     if host is not None and host not in HOOKED:
         hint = did_you_mean(host, HOOKED, f"hosts: {', '.join(HOOKED)}")
         raise UsageError(f"'{host}' is no host", hint=hint)
-    finder = SkillFinder(store, question, config.skill_threshold)
+    finder = SkillFinder(store, question, config.skill_threshold, config.skill_suggestions)
     skills = finder.skills()
     return Which(
         task=question.task,
@@ -108,29 +110,27 @@ class SkillQuestion(NamedTuple):
 class SkillFinder:
     """Answers one question about the skills of a catalog, by the rule that hooks use."""
 
-    def __init__(self, store: Store, question: SkillQuestion, threshold: float) -> None:
+    def __init__(self, store: Store, question: SkillQuestion, threshold: float, most: int) -> None:
         self._store = store
         self._threshold = threshold
+        self._most = most
         self._question = question
         self._task = Task(question.task)
         condition = nameable_to(question.host)
         if question.include_untrusted:
             condition = condition.replace("origin != 'untrusted' AND ", "")
-        self._pool = StoredPool(
-            lambda sql, values: store.rows(sql, tuple(values)), "skill", condition
-        )
+        self._pool = pool_of(store, "skill", condition)
         self._terms: Terms | None = None
         self._ranked: list[Ranked] = []
         if self._pool.total and self._task.counts:
             self._terms = Terms(self._task, self._pool)
             self._ranked = rank_terms(self._task, self._pool, self._terms)
 
-    def _answer(self, sql: str, values: Iterable[Any]) -> list[tuple[Any, ...]]:
-        return self._store.rows(sql, tuple(values))
-
     def skills(self) -> list[RankedDocument]:
         """The best candidates, explained."""
-        best = self._ranked[: self._question.limit]
+        wanted = named(self._ranked, self._threshold, self._most)
+        best = [*self._ranked[: self._question.limit]]
+        best += [one for one in wanted if one not in best]
         paths = [one.document.path for one in best]
         marks = ", ".join("?" * len(paths))
         where = f"kind = 'skill' AND path IN ({marks})"

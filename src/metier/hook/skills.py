@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from metier.core.ranking import Task, fires, rank
+from metier.core.ranking import Task, named, rank
 from metier.core.text import routing_text
 from metier.storage.pool import StoredPool, nameable_to
 
@@ -38,13 +38,16 @@ def suggest(
 ) -> list[Suggestion]:
     """The skills that fit the prompt, the last of `messages`, best first.
 
-    At most one more than `most`, each with its evidence as score. Skills that only the user starts
-    are excluded if `host` honours that, and so are skills of other hosts.
+    Those to name, and the best of the others, each with its evidence as score. Skills that only
+    the user starts are excluded if `host` honours that, and so are skills of other hosts.
     """
     if not messages:
         return []
     ranked = rank(Task(messages[-1]), StoredPool(catalog.rows, "skill", nameable_to(host)))
-    best = {one.document.key: one for one in ranked[: most + 1]}
+    chosen = {one.document.key for one in named(ranked, threshold, most)}
+    firing = {one.document.key for one in named(ranked, threshold, len(ranked))}
+    first = {one.document.key for one in ranked[: most + 1]}
+    best = {one.document.key: one for one in ranked if one.document.key in chosen | first}
     rows = catalog.rows_for(
         "SELECT key, name, description, when_to_use, path, iif(source = 'workspace', '', file)"
         " FROM document WHERE key",
@@ -52,14 +55,12 @@ def suggest(
     )
     texts = {key: texts for key, *texts in rows}
     suggestions = []
-    for place, (key, one) in enumerate(best.items()):
+    for key, one in best.items():
         name, about, when, path, file = texts[key]
-        named = Suggestion(name, routing_text(about, when), path, file, one.evidence)
-        if not fires(one, threshold):
-            named.outcome = "below-threshold"
-        elif place >= most:
-            named.outcome = "beyond-the-count"
-        suggestions.append(named)
+        suggestion = Suggestion(name, routing_text(about, when), path, file, one.evidence)
+        if key not in chosen:
+            suggestion.outcome = "beyond-the-count" if key in firing else "below-threshold"
+        suggestions.append(suggestion)
     return suggestions
 
 

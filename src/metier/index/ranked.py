@@ -200,7 +200,7 @@ class RankRows:
 def field_weights(
     names: Sequence[str], about: Sequence[str], examples: Sequence[str], against: Sequence[str]
 ) -> dict[str, float]:
-    """The weight of each term outside the body."""
+    """The weight of each term outside the body; one that is both for and against counts 0."""
     weights: dict[str, float] = {}
     for field, found, weight in (
         ("name", names, NAME),
@@ -212,5 +212,5 @@ def field_weights(
             for term in found:
                 weights[term] = weights.get(term, 0.0) + part
     for term in dict.fromkeys(against):
-        weights[term] = weights.get(term, 0.0) + AGAINST
+        weights[term] = 0.0 if term in weights else AGAINST
     return weights

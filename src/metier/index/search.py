@@ -1,12 +1,9 @@
 """Documents for a text that was typed into a search: exact matches first, then what fits it."""
 
-from collections.abc import Iterable
-from typing import Any
-
 from metier.core.ranking import Task, rank
 from metier.index.documents import select_rows
+from metier.index.pools import pool_of
 from metier.index.store import Store
-from metier.storage.pool import StoredPool
 from metier.values.files import Kind
 from metier.values.rows import Page, Row
 
@@ -40,10 +37,7 @@ def _handles(store: Store, kind: Kind, text: str) -> list[str]:
     exact = [handle for handle, name, text in texts if wanted in text]
     names = {handle for handle, name, _ in texts if wanted in (handle.casefold(), name)}
 
-    def answer(sql: str, values: Iterable[Any]) -> list[tuple[Any, ...]]:
-        return store.rows(sql, tuple(values))
-
-    ranked = rank(Task(text), StoredPool(answer, kind))
+    ranked = rank(Task(text), pool_of(store, kind))
     paths = {one.document.path: place for place, one in enumerate(ranked) if one.words > 0}
     places = {row.handle: paths[row.path] for row in _at(store, kind, list(paths))}
     last = len(ranked)

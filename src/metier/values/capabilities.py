@@ -63,7 +63,7 @@ class CapabilitiesConfig(NamedTuple):
     """Least characters of conversation → tokens."""
     skill_suggestions: int = 3
     """The most skills that a hook names."""
-    skill_threshold: float = 2.8
+    skill_threshold: float = 2.85
     """The least evidence for a skill to fire: 1 is a word that only one skill has."""
     max_injection_share: float | None = None
     """Hooks switch to `monitor` above this share of requests that inject."""
