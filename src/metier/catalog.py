@@ -383,7 +383,9 @@ class Catalog(Queries):
         found = which.which_comes(self.store, config.capabilities, question, row)
         if not everything:
             return found
-        injection = self.inject(task, min_signal=config.ability_signal, include_untrusted=False)
+        injection = None
+        if self.has("card") or self.has("ability"):
+            injection = self.inject(task, min_signal=config.ability_signal, include_untrusted=False)
         return which.with_others(found, injection, self.select_agents(task), self.agents())
 
     async def run(

@@ -141,9 +141,10 @@ def _view(answer: Which, width: int) -> list[str]:
     where = f" in {answer.host}" if answer.host else ""
     lines = [_title(f"skills{where}", f"fire from {answer.threshold:g} of evidence")]
     named = set(_names(answer))
-    for one in answer.skills:
+    shown = [one for one in answer.skills if one.evidence > 0]
+    for one in shown:
         lines += _skill_lines(one, one.name in named, answer.threshold, width)
-    if not answer.skills:
+    if not shown:
         lines.append("  none has a word of the task")
     lines += _chosen_lines("cards", answer.cards)
     lines += _chosen_lines("abilities", answer.abilities)
@@ -167,11 +168,14 @@ def _mark(comes: bool) -> str:
 
 
 def _skill_lines(one: RankedDocument, comes: bool, threshold: float, width: int) -> list[str]:
-    parts = "  ".join(f"{name} {value:.2f}" for name, value in one.parts.items() if value)
+    shown = {name: round(value, 2) for name, value in one.parts.items()}
+    parts = "  ".join(f"{name} {value:.2f}" for name, value in shown.items() if value)
     figure = f"{one.evidence:.2f} {_gauge(one.evidence, threshold)}"
     lines = [f"  {_mark(comes)} {click.style(one_line(one.name), bold=comes)}  {figure}  {parts}"]
     for text in _why(one):
         lines += wrapped(text, width, "      ")
+    if one.evidence >= threshold and not one.fires:
+        lines.append("      one common word is too little")
     return lines
 
 

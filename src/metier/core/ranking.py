@@ -46,7 +46,7 @@ FEWEST_WORDS, CLEAR_COSINE = 2, 0.45
 
 MOST_TERMS, MOST_BODY_TERMS = 40, 20
 """The rarest words of a task that count, and those that are looked for in bodies."""
-MOST_POSTINGS, MOST_RELATED_POSTINGS = 12_000, 3_000
+MOST_POSTINGS, MOST_RELATED_POSTINGS = 9_000, 2_000
 MOST_VECTOR_WORDS = 64
 """The words of a task whose meaning counts."""
 MOST_RELATED = 48

@@ -108,6 +108,11 @@ class Queries:
         names = {skill.name, skill.own_name, skill.handle}
         return [one.id for one in self.agents() if not names.isdisjoint(one.skills or ())]
 
+    def has(self, kind: Kind) -> bool:
+        """Whether there is an active document of a kind."""
+        sql = "SELECT 1 FROM document WHERE kind = ? AND state = 'active' LIMIT 1"
+        return bool(self.store.rows(sql, (kind,)))
+
     def version(self) -> object:
         """Changes whenever anyone writes to the catalog."""
         return self.store.version()

@@ -67,7 +67,7 @@ def which_comes(
 
 def with_others(
     found: Which,
-    injection: Injection,
+    injection: Injection | None,
     matches: Sequence[AgentMatch],
     profiles: Iterable[AgentProfile],
 ) -> Which:

@@ -3,13 +3,15 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from metier.core.ranking import Document
+from metier.core.ranking import SMALL_POOL, Document
 from metier.index.store import Store
 from metier.storage.pool import StoredPool
 
 _MOST_POSTINGS = 1_000_000
 _MOST_DOCUMENTS = 20_000
 """Kept in memory until the catalog changes."""
+_MANY = 4
+"""Questions from which on all keys are read: a single command has one."""
 
 
 class _Memory:
@@ -19,6 +21,7 @@ class _Memory:
         self.size = 0
         self.documents: dict[int, Document] = {}
         self.nameable: frozenset[int] | None = None
+        self.questions = 0
 
 
 def pool_of(store: Store, kind: str, condition: str = "state = 'active'") -> "CachedPool":
@@ -61,6 +64,9 @@ class CachedPool(StoredPool):
 
     def nameable(self, keys: Sequence[int]) -> list[int]:
         memory = self._memory
+        memory.questions += 1
+        if memory.questions < _MANY and self.total > SMALL_POOL:
+            return super().nameable(keys)
         if memory.nameable is None:
             sql = "SELECT key FROM document JOIN ranked USING (key) WHERE ranked.kind = ?"
             rows = self._answer(f"{sql} AND {self._condition}", (self._kind,))
@@ -70,7 +76,8 @@ class CachedPool(StoredPool):
 
     def candidates(self, keys: Sequence[int] | None) -> list[Document]:
         if keys is None:
-            keys = sorted(self._all())
+            self.nameable(())
+            keys = sorted(self._memory.nameable or ())
         known = self._memory.documents
         absent = [key for key in keys if key not in known]
         if absent:
@@ -79,8 +86,3 @@ class CachedPool(StoredPool):
                 absent = list(keys)
             known.update((one.key, one) for one in super().candidates(absent))
         return [known[key] for key in keys]
-
-    def _all(self) -> frozenset[int]:
-        self.nameable(())
-        assert self._memory.nameable is not None
-        return self._memory.nameable

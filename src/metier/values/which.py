@@ -144,9 +144,11 @@ class Which:
     expectation: Expectation | None = None
 
     def with_others(
-        self, injection: Injection, agents: Sequence[AgentMatch], notes: Sequence[str]
+        self, injection: Injection | None, agents: Sequence[AgentMatch], notes: Sequence[str]
     ) -> "Which":
         """With the cards, abilities and agents that would come."""
+        if injection is None:
+            return replace(self, agents=agents, notes=[*self.notes, *notes])
         cards = [_card(one, "") for one in injection.injected_cards]
         cards += [_card(one, why) for one, why in injection.cards_passed_over]
         ranked = injection.selection.ranked
