@@ -314,6 +314,7 @@ def test_a_saturating_score_is_the_mean_over_the_keywords(hits: list[int]) -> No
 @pytest.mark.parametrize("match", ["substring", "word"])
 def test_saturating_always_takes_whole_words_and_others_what_the_card_says(match: str) -> None:
     assert match_for("saturating", match) == "word"
+    assert match_for("hybrid", match) == "word"
     assert match_for("spec", match) == match
     assert match_for("somebody's", match) == match
 

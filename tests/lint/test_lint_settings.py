@@ -34,7 +34,7 @@ def test_the_defaults_and_names_that_are_there_are_fine() -> None:
 
 
 def test_a_scorer_that_is_not_there_is_told_with_the_nearest() -> None:
-    near, far = "did you mean 'saturating'?", "known: spec, saturating"
+    near, far = "did you mean 'saturating'?", "known: spec, saturating, hybrid"
     assert told(scorer="saturatin") == [("CD610", "unknown scorer 'saturatin' (scorer)", near)]
     assert told(compare=("bm25", "spec")) == [("CD610", "unknown scorer 'bm25' (compare)", far)]
 
@@ -49,7 +49,9 @@ def test_a_card_that_is_not_there_is_told_with_the_nearest() -> None:
 
 def test_a_scorer_that_is_compared_with_itself_is_told() -> None:
     message = "the scorer 'spec' is compared with itself (compare)"
-    assert told(compare=("spec", "spec")) == [("CD612", message, "name two of: spec, saturating")]
+    assert told(compare=("spec", "spec")) == [
+        ("CD612", message, "name two of: spec, saturating, hybrid")
+    ]
 
 
 def test_a_profile_is_told_for_what_it_says_itself() -> None:

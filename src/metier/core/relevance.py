@@ -116,8 +116,8 @@ def hybrid_score(by_keywords: float, evidence: float) -> float:
 
 
 def match_for(scorer: str, match: str) -> str:
-    """How a scorer matches keywords: only `spec` may take parts of words."""
-    return match if scorer == "spec" else "word"
+    """How a scorer matches keywords: `saturating` and `hybrid` always take whole words."""
+    return "word" if scorer in ("saturating", "hybrid") else match
 
 
 def time_of_day(hour: int) -> str:

@@ -206,11 +206,12 @@ class SkillFinder:
         own = self._explained(self._ranked[place - 1], row) if place else None
         missing = self._missing(row)
         lost_to = first[0] if first and place != 1 else None
+        figures = [*reasons, *self._figures(own, place, lost_to)]
         return Expectation(
             name=row.handle,
             place=place,
             fires=own is not None and own.fires,
-            reasons=[*reasons, *self._figures(own, place, lost_to)],
+            reasons=reasons if reasons and own is None else figures,
             missing=missing,
             would_win=[] if reasons or (own and own.fires and place == 1) else self._winning(row),
             lost_to=lost_to,
