@@ -1,0 +1,262 @@
+"""`metier which`: which skills come for a task, why, and why not another."""
+
+import io
+import json
+from typing import NamedTuple
+
+import pytest
+
+from cli.run_workspace import follows
+from cli.terminals import at_terminal
+from conftest import Workspace
+from metier.cli import run
+
+pytestmark = pytest.mark.slow
+
+TASK = "extract the tables of this PDF"
+
+
+class Ran(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+    @property
+    def rows(self) -> list[list[str]]:
+        return [line.split("\t") for line in self.out.splitlines()]
+
+
+class Metier:
+    """Runs `metier which` in this process, with pipes."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+        self._capsys = capsys
+        self._monkeypatch = monkeypatch
+
+    def __call__(self, *arguments: str, given: str = "") -> Ran:
+        stream = io.TextIOWrapper(io.BytesIO(given.encode()), "utf-8")
+        self._monkeypatch.setattr("sys.stdin", stream)
+        code = run(["which", *arguments])
+        return Ran(code, *self._capsys.readouterr())
+
+
+@pytest.fixture
+def which(
+    untrusted: Workspace, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Metier:
+    """In a workspace that its user trusts."""
+    untrusted.trust()
+    return Metier(capsys, monkeypatch)
+
+
+@pytest.fixture
+def untrusted(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Workspace:
+    workspace.skill(
+        "pdf-tables",
+        "Extracts tables from PDF files. Not for spreadsheets.",
+        body="Look for columns.",
+    )
+    workspace.skill("sql", "Writes database queries.")
+    workspace.skill("manual", "Deploys it.", extra="disable-model-invocation: true")
+    workspace.write(
+        "docs/capabilities/billing.md",
+        "---\nid: billing\nname: Billing\ndescription: Bills.\ntriggers:\n"
+        "  keywords: [refund, invoice]\n---\nAsk first.\n",
+    )
+    monkeypatch.chdir(workspace.root)
+    return workspace
+
+
+# In a pipe
+
+
+def test_each_candidate_is_a_row_with_its_kind_outcome_figure_and_words(which: Metier) -> None:
+    ran = which(TASK)
+    assert ran.code == 0
+    first, second, agent = ran.rows
+    assert first[:3] == ["skill", "pdf-tables", "yes"]
+    assert float(first[3]) > 2.8
+    assert first[4].startswith("name: tables, PDF; description: extract, tables, PDF")
+    assert second[:3] == ["skill", "sql", "no"]
+    assert agent[:3] == ["agent", "standard", "no"]
+
+
+def test_the_limit_is_on_skills(which: Metier) -> None:
+    assert [row[1] for row in which(TASK, "--limit", "1").rows] == ["pdf-tables", "standard"]
+
+
+def test_words_that_a_skill_is_not_for_are_said(which: Metier) -> None:
+    ran = which("tables of a spreadsheet")
+    assert "says it is not for: spreadsheet" in ran.rows[0][4]
+
+
+def test_cards_come_with_their_figure_and_the_reason_why_not(which: Metier) -> None:
+    found = {row[1]: row for row in which("refund the invoice").rows}
+    assert found["billing"][:3] == ["card", "billing", "yes"]
+    assert which("refund the invoice").code == 0
+
+
+def test_nothing_fits_is_said_and_exits_with_1(which: Metier) -> None:
+    ran = which("thanks, go on")
+    assert ran.code == 1
+    assert "nothing fits" in ran.err.splitlines()
+    assert ran.err.splitlines()[-1] == "hint: --expect SKILL says why a skill does not fire"
+    assert {row[2] for row in ran.rows} <= {"no"}
+
+
+def test_a_host_that_honours_the_switch_is_not_shown_a_manual_skill(which: Metier) -> None:
+    for host, shown in (("claude-code", False), ("codex", True)):
+        names = [row[1] for row in which("deploys it", "--host", host).rows]
+        assert ("manual" in names) is shown
+
+
+# An expected skill
+
+
+def test_why_another_skill_is_first_is_said_in_rows_of_its_own(which: Metier) -> None:
+    ran = which(TASK, "--expect", "sql")
+    lines = [row[2] for row in ran.rows if row[:2] == ["expected", "sql"]]
+    assert any("below the threshold of 2.8" in line for line in lines)
+    assert any("'pdf-tables' is first" in line for line in lines)
+    assert any(line.startswith("words of the task that it lacks: ") for line in lines)
+    assert lines[-1] == "no six of them in its description would make it first"
+    assert ran.code == 0
+
+
+def test_words_that_would_make_a_skill_first_are_said(which: Metier) -> None:
+    ran = which("check the zorp of a database", "--expect", "sql")
+    assert ran.code == 1
+    assert ran.rows[-1][2] == ("it would be first and fire with these in its description: check")
+    assert not any(line.startswith("hint: --expect") for line in ran.err.splitlines())
+
+
+def test_the_first_is_said_to_be_so(which: Metier) -> None:
+    rows = which(TASK, "--expect", "pdf-tables").rows
+    assert rows[-1][:3] == ["expected", "pdf-tables", "it is first, and it fires"]
+
+
+def test_when_no_words_help_it_is_said(which: Metier, untrusted: Workspace) -> None:
+    ran = which("look at columns", "--expect", "manual")
+    lines = [row[2] for row in ran.rows if row[0] == "expected"]
+    assert lines[0].startswith("only its user starts it")
+    assert not any("would be first" in line for line in lines)
+
+
+def test_an_unknown_skill_is_an_error_with_a_suggestion(which: Metier) -> None:
+    ran = which(TASK, "--expect", "pdf-table")
+    assert ran.code == 1
+    assert ran.out == ""
+    assert "pdf-tables" in ran.err
+
+
+# Where the task comes from
+
+
+def test_the_task_can_come_from_standard_input(which: Metier) -> None:
+    expected = which(TASK).out
+    assert which(given=f"{TASK}\n").out == expected
+    assert which("-", given=TASK).out == expected
+
+
+def test_each_line_can_be_a_task(which: Metier) -> None:
+    ran = which("--each", given=f"{TASK}\n\nthanks, go on\n")
+    assert ran.code == 0
+    assert ran.rows == [[TASK, "pdf-tables"], ["thanks, go on", "-"]]
+    nothing = which("--each", given="thanks\nok\n")
+    assert nothing.code == 1
+    assert "nothing fits any of the tasks" in nothing.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "given", "message"),
+    [
+        ((" ",), "", "the task is empty"),
+        ((), "", "the task is empty"),
+        (("--each",), "\n \n", "the task is empty"),
+        (("--each", "a task"), "", "--each reads standard input"),
+        (("--each", "--expect", "sql"), "tables", "--each and --expect do not go together"),
+        (("tables", "--host", "codx"), "", "codx"),
+        (("tables", "--limit", "0"), "", "--limit"),
+    ],
+)
+def test_misuse_exits_with_2_and_says_what_is_wrong(
+    arguments: tuple[str, ...], given: str, message: str, which: Metier
+) -> None:
+    ran = which(*arguments, given=given)
+    assert (ran.code, ran.out) == (2, "")
+    assert message in ran.err
+
+
+# JSON
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (TASK,),
+        (TASK, "--host", "codex"),
+        (TASK, "--expect", "sql"),
+        (TASK, "--expect", "manual"),
+        ("refund the invoice",),
+        ("thanks, go on",),
+        ("the of a", "--expect", "sql"),
+    ],
+)
+def test_json_follows_its_schema(arguments: tuple[str, ...], which: Metier) -> None:
+    ran = which(*arguments, "--json")
+    found = json.loads(ran.out)
+    follows("which", found)
+    assert found["task"] == arguments[0]
+    assert ("expectation" in found) is ("--expect" in arguments)
+    comes = found["named"] or any(one["comes"] for one in found["cards"])
+    assert ran.code == (0 if comes else 1)
+
+
+def test_json_of_each_line_is_a_list(which: Metier) -> None:
+    ran = which("--each", "--json", given=f"{TASK}\nthanks\n")
+    found = json.loads(ran.out)
+    assert [one["named"] for one in found] == [["pdf-tables"], []]
+    for one in found:
+        follows("which", one)
+
+
+# Trust
+
+
+def test_an_untrusted_workspace_is_noted(
+    untrusted: Workspace, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    note = "hooks name no skill of this workspace until you trust it: metier trust"
+    metier = Metier(capsys, monkeypatch)
+    assert note in metier(TASK).err.splitlines()
+    untrusted.trust()
+    assert note not in metier(TASK).err.splitlines()
+
+
+# On a terminal
+
+
+def test_a_terminal_shows_what_comes_with_a_gauge_and_the_reasons(untrusted: Workspace) -> None:
+    seen = at_terminal(untrusted, "which", TASK, "--expect", "sql")
+    lines = seen.plain
+    assert seen.code == 0
+    at = lines.index("skills  fire from 2.8 of evidence")
+    assert lines[at + 1].startswith("  ● pdf-tables  ")
+    assert "█████│" in lines[at + 1]
+    assert "words " in lines[at + 1]
+    assert lines[at + 2].strip() == "name: tables, PDF"
+    assert any(line.startswith("  ○ sql  ") for line in lines)
+    assert lines.index("why not sql?") > lines.index("agents")
+
+
+def test_a_terminal_without_a_task_is_asked_for_one(untrusted: Workspace) -> None:
+    seen = at_terminal(untrusted, "which")
+    assert seen.code == 2
+    assert "no task is given" in seen.plain[0]
+
+
+def test_a_terminal_says_when_nothing_fits(untrusted: Workspace) -> None:
+    seen = at_terminal(untrusted, "which", "thanks, go on")
+    assert seen.code == 1
+    assert "nothing fits" in seen.plain
+    assert not any("●" in line for line in seen.plain)
