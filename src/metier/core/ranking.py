@@ -10,7 +10,7 @@ or all documents of a small pool. The score orders; whether a document fires is 
 evidence, which no other document changes:
 
     evidence = (Σ idf · (words outside the body + ⅓ of what the body adds) + related) / idf of a
-               word that one document has, + 2·cosine
+               word that one document has, + 2·cosine, + 0.5 if the task has its whole name
 """
 
 from __future__ import annotations
@@ -41,6 +41,8 @@ UNKNOWN = 0.5
 """The idf of a word that only bodies have, as a part of the highest."""
 BODY_EVIDENCE = 1 / 3
 COSINE_EVIDENCE = 2.0
+NAME_EVIDENCE = 0.5
+"""For a task that has the whole name of a document."""
 FEWEST_WORDS, CLEAR_COSINE = 2, 0.45
 """The words that it takes, unless the meaning is clear."""
 
@@ -202,8 +204,8 @@ def fires(one: Ranked, threshold: float) -> bool:
 
 
 def named(ranked: Sequence[Ranked], threshold: float, most: int) -> list[Ranked]:
-    """The documents to name: the first that fire, at most so many."""
-    return [one for one in ranked if fires(one, threshold)][:most]
+    """The documents to name: those of the first `most` that fire."""
+    return [one for one in ranked[:most] if fires(one, threshold)]
 
 
 def evidence_of(text: str, pool: Pool, threshold: float) -> dict[int, float]:
@@ -303,9 +305,10 @@ def _weigh_one(
         if term not in ASKING and not _is_small_number(term):
             one.matched += weight > 0
             evidence += value * (alone + BODY_EVIDENCE * (whole - alone)) / terms.unit
-    one.evidence = evidence
     names = one.document.name_terms
     one.share = sum(name in task.counts for name in names) / len(names) if names else 0.0
+    is_named = one.share == 1 and not ASKING.issuperset(names)
+    one.evidence = evidence + (NAME_EVIDENCE if is_named else 0.0)
 
 
 def _is_small_number(term: str) -> bool:

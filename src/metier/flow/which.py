@@ -13,7 +13,6 @@ from metier.core.ranking import (
     Task,
     Terms,
     fires,
-    named,
     rank,
     rank_terms,
     stored_weight,
@@ -128,9 +127,7 @@ class SkillFinder:
 
     def skills(self) -> list[RankedDocument]:
         """The best candidates, explained."""
-        wanted = named(self._ranked, self._threshold, self._most)
-        best = [*self._ranked[: self._question.limit]]
-        best += [one for one in wanted if one not in best]
+        best = self._ranked[: max(self._question.limit, self._most)]
         paths = [one.document.path for one in best]
         marks = ", ".join("?" * len(paths))
         where = f"kind = 'skill' AND path IN ({marks})"

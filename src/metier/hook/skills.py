@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from metier.core.ranking import Task, named, rank
+from metier.core.ranking import Task, fires, named, rank
 from metier.core.text import routing_text
 from metier.storage.pool import StoredPool, nameable_to
 
@@ -45,9 +45,7 @@ def suggest(
         return []
     ranked = rank(Task(messages[-1]), StoredPool(catalog.rows, "skill", nameable_to(host)))
     chosen = {one.document.key for one in named(ranked, threshold, most)}
-    firing = {one.document.key for one in named(ranked, threshold, len(ranked))}
-    first = {one.document.key for one in ranked[: most + 1]}
-    best = {one.document.key: one for one in ranked if one.document.key in chosen | first}
+    best = {one.document.key: one for one in ranked[: most + 1]}
     rows = catalog.rows_for(
         "SELECT key, name, description, when_to_use, path, iif(source = 'workspace', '', file)"
         " FROM document WHERE key",
@@ -59,7 +57,8 @@ def suggest(
         name, about, when, path, file = texts[key]
         suggestion = Suggestion(name, routing_text(about, when), path, file, one.evidence)
         if key not in chosen:
-            suggestion.outcome = "beyond-the-count" if key in firing else "below-threshold"
+            is_strong = fires(one, threshold)
+            suggestion.outcome = "beyond-the-count" if is_strong else "below-threshold"
         suggestions.append(suggestion)
     return suggestions
 
