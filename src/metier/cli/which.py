@@ -60,9 +60,9 @@ def command(
         rows = [[one.task, ", ".join(_names(one)) or "-"] for one in answers]
         session.print_list(("task", "skills"), rows, "task")
     elif sys.stdout.isatty():
-        paged(_view(answers[0], limit, terminal_width()))
+        paged(_view(answers[0], terminal_width()))
     else:
-        for row in _rows(answers[0], limit):
+        for row in _rows(answers[0]):
             click.echo("\t".join(map(one_line, row)))
     if any(map(_comes, answers)):
         return 0
@@ -100,12 +100,12 @@ def _comes(answer: Which) -> bool:
 # For programs
 
 
-def _rows(answer: Which, limit: int) -> list[list[str]]:
+def _rows(answer: Which) -> list[list[str]]:
     """Kind, name, whether it comes, its figure, and why."""
     named = set(_names(answer))
     rows = [
         ["skill", one.name, _yes(one.name in named), f"{one.evidence:.2f}", "; ".join(_why(one))]
-        for one in answer.skills[:limit]
+        for one in answer.skills
     ]
     rows += [
         [one.kind, one.id, _yes(one.comes), f"{one.score:.2f}", one.reason]
@@ -137,11 +137,11 @@ def _yes(value: bool) -> str:
 # For people
 
 
-def _view(answer: Which, limit: int, width: int) -> list[str]:
+def _view(answer: Which, width: int) -> list[str]:
     where = f" in {answer.host}" if answer.host else ""
     lines = [_title(f"skills{where}", f"fire from {answer.threshold:g} of evidence")]
     named = set(_names(answer))
-    shown = [one for one in answer.skills[:limit] if one.evidence > 0]
+    shown = [one for one in answer.skills if one.evidence > 0]
     for one in shown:
         lines += _skill_lines(one, one.name in named, answer.threshold, width)
     if not shown:

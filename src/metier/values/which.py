@@ -135,6 +135,8 @@ class Which:
     host: str | None
     skills: Sequence[RankedDocument]
     """The best candidates, whether or not they fire."""
+    named: Sequence[RankedDocument]
+    """The skills that a hook would name."""
     most: int
     """At most so many are named."""
     cards: Sequence[Chosen] = ()
@@ -157,11 +159,6 @@ class Which:
         return replace(
             self, cards=cards, abilities=abilities, agents=agents, notes=[*self.notes, *notes]
         )
-
-    @property
-    def named(self) -> Sequence[RankedDocument]:
-        """The skills that a hook would name."""
-        return [one for one in self.skills[: self.most] if one.fires]
 
     @property
     def fires(self) -> bool:
