@@ -32,6 +32,7 @@ def page_of_search(store: Store, kind: Kind, text: str, *, after: str, limit: in
 
 
 def _handles(store: Store, kind: Kind, text: str) -> list[str]:
+    text.encode()  # raises UnicodeEncodeError for what no document can contain
     wanted = text.casefold().strip()
     texts = store.cached(("texts", kind), lambda: _texts(store, kind))
     exact = [handle for handle, name, text in texts if wanted in text]
