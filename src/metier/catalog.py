@@ -378,7 +378,7 @@ class Catalog(Queries):
         """
         from metier.flow import which  # few commands need it
 
-        row, config = self.row("skill", expect) if expect else None, self.config
+        row, config = self.skill_meant(expect) if expect else None, self.config
         question = which.SkillQuestion(task, host, limit, include_untrusted)
         found = which.which_comes(self.store, config.capabilities, question, row)
         if not everything:

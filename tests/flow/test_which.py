@@ -281,3 +281,40 @@ def test_words_that_would_win_do_win_when_the_description_has_them(
             assert (after.place, after.fires) == (1, True)
             assert set(before.would_win) <= set(before.missing)
             assert not set(before.would_win) & set(after.missing)
+
+
+def test_a_skill_is_meant_by_its_name_its_folder_or_its_path(workspace: Workspace) -> None:
+    workspace.write(
+        "skills/tables-of-pdf/SKILL.md",
+        "---\nname: pdf-tables\ndescription: Extract tables.\n---\n",
+    )
+    with Catalog.open(workspace.root, trust="none") as catalog:
+        catalog.refresh()
+        for meant in (
+            "pdf-tables",
+            "tables-of-pdf",
+            "skills/tables-of-pdf",
+            "skills/tables-of-pdf/SKILL.md",
+        ):
+            assert catalog.skill_meant(meant).name == "pdf-tables"
+        with pytest.raises(NotFoundError, match="no skill is called 'tables'"):
+            catalog.skill_meant("tables")
+
+
+def test_a_skill_that_is_no_candidate_gets_its_true_reasons(workspace: Workspace) -> None:
+    for number in range(300):
+        text = f"Extract tables from reports of type {number}."
+        workspace.write(
+            f"skills/s{number}/SKILL.md", f"---\nname: s{number}\ndescription: {text}\n---\n"
+        )
+    workspace.write(
+        "skills/brochures/SKILL.md",
+        "---\nname: brochures\ndescription: Lay out brochures. Not for wedding tables.\n---\n",
+    )
+    with Catalog.open(workspace.root, trust="none") as catalog:
+        catalog.refresh()
+        found = catalog.which("extract wedding tables", expect="brochures", everything=False)
+    assert found.expectation is not None
+    assert found.expectation.place == 0
+    assert "it says that it is not for: wedding, tables" in found.expectation.reasons
+    assert "its words are not among the best 80" in found.expectation.reasons

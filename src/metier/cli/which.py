@@ -14,6 +14,7 @@ from metier.values.which import Chosen, Expectation, RankedDocument, Which
 
 _FIELDS = {"name": "name", "description": "description", "examples": "examples", "body": "body"}
 _SHOWN_WORDS = 8
+_SILENT = "hooks name no skill of this workspace: it is trusted, but may not speak: metier trust"
 
 
 @metier_command("which", repeats=True)
@@ -52,7 +53,9 @@ def command(
         raise UsageError("--each and --expect do not go together", hint="metier which --help")
     with session.catalog() as catalog:
         answers = [catalog.which(one, host=host, expect=expect, limit=limit) for one in tasks]
-    for note in dict.fromkeys(note for one in answers for note in one.notes):
+        may_speak = not catalog.trust.is_trusted or catalog.trust.speak
+    notes = [] if each else answers[0].notes
+    for note in notes if may_speak else [*notes, _SILENT]:
         session.note(note)
     if session.as_json:
         session.print_json([one.to_json() for one in answers] if each else answers[0].to_json())
@@ -104,7 +107,13 @@ def _rows(answer: Which) -> list[list[str]]:
     """Kind, name, whether it comes, its figure, and why."""
     named = set(_names(answer))
     rows = [
-        ["skill", one.name, _yes(one.name in named), f"{one.evidence:.2f}", "; ".join(_why(one))]
+        [
+            "skill",
+            one.name,
+            _yes(one.name in named),
+            f"{one.evidence:.2f}",
+            "; ".join(_why(one, answer)),
+        ]
         for one in answer.skills
     ]
     rows += [
@@ -143,7 +152,7 @@ def _view(answer: Which, width: int) -> list[str]:
     named = set(_names(answer))
     shown = [one for one in answer.skills if one.evidence > 0]
     for one in shown:
-        lines += _skill_lines(one, one.name in named, answer.threshold, width)
+        lines += _skill_lines(one, one.name in named, answer, width)
     if not shown:
         lines.append("  none has a word of the task")
     lines += _chosen_lines("cards", answer.cards)
@@ -167,15 +176,13 @@ def _mark(comes: bool) -> str:
     return click.style("●", fg="green") if comes else "○"
 
 
-def _skill_lines(one: RankedDocument, comes: bool, threshold: float, width: int) -> list[str]:
+def _skill_lines(one: RankedDocument, comes: bool, answer: Which, width: int) -> list[str]:
     shown = {name: round(value, 2) for name, value in one.parts.items()}
     parts = "  ".join(f"{name} {value:.2f}" for name, value in shown.items() if value)
-    figure = f"{one.evidence:.2f} {_gauge(one.evidence, threshold)}"
+    figure = f"{one.evidence:.2f} {_gauge(one.evidence, answer.threshold)}"
     lines = [f"  {_mark(comes)} {click.style(one_line(one.name), bold=comes)}  {figure}  {parts}"]
-    for text in _why(one):
+    for text in _why(one, answer):
         lines += wrapped(text, width, "      ")
-    if one.evidence >= threshold and not one.fires:
-        lines.append("      one common word is too little")
     return lines
 
 
@@ -186,7 +193,7 @@ def _gauge(evidence: float, threshold: float) -> str:
     return f"{cells[:5]}│{cells[5:]}"
 
 
-def _why(one: RankedDocument) -> list[str]:
+def _why(one: RankedDocument, answer: Which) -> list[str]:
     lines = [
         f"{_FIELDS[field]}: {', '.join(words[:_SHOWN_WORDS])}"
         for field, words in one.matched.items()
@@ -195,6 +202,10 @@ def _why(one: RankedDocument) -> list[str]:
         lines.append(f"related: {', '.join(one.related[:_SHOWN_WORDS])}")
     if one.against:
         lines.append(f"says it is not for: {', '.join(one.against)}")
+    if one.evidence >= answer.threshold and not one.fires:
+        lines.append("one matching word is too little")
+    elif one.fires and one.name not in _names(answer):
+        lines.append(f"only the first {answer.most} are named")
     return lines
 
 
@@ -223,5 +234,5 @@ def _advice(expectation: Expectation) -> list[str]:
         words = ", ".join(expectation.would_win)
         lines.append(f"it would be first and fire with these in its description: {words}")
     elif expectation.missing and expectation.own is not None:
-        lines.append("no six of them in its description would make it first")
+        lines.append("these words in its description would not make it first")
     return lines

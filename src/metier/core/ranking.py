@@ -154,7 +154,7 @@ class Task:
         for word in raw_words(text):
             for term in parts_of(word).terms:
                 self.counts[term] = self.counts.get(term, 0) + 1
-                self.spelled.setdefault(term, word)
+                self.spelled.setdefault(term, word if term.isascii() else term)
 
     def vector(self) -> Vector | None:
         table = shipped_table()

@@ -136,6 +136,11 @@ class Queries:
             raise documents.no_such_document(self.store, kind, wanted, self.workspace)
         return rows[0]
 
+    def skill_meant(self, wanted: str) -> Row:
+        """The skill with that id, name, folder or path. Raises `NotFoundError`."""
+        rows = self.find("skill", wanted) or documents.skills_in(self.store, wanted)
+        return rows[0] if rows else self.row("skill", wanted)
+
     def issues(self, shown: Callable[[str], str] = str) -> list[Issue]:
         """Every finding of the last refresh, by path; `shown` writes paths in messages."""
         issues = [*self.source_issues, *documents.stored_issues(self.store)]

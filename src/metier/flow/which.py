@@ -7,6 +7,7 @@ from metier.core.clauses import split_clauses
 from metier.core.coerce import texts_of
 from metier.core.nearest import did_you_mean
 from metier.core.ranking import (
+    BY_WORDS,
     COSINE_EVIDENCE,
     Document,
     Ranked,
@@ -29,7 +30,7 @@ from metier.index.pools import pool_of
 from metier.index.ranked import MOST_EXAMPLES, RankText, rank_words
 from metier.index.store import Store
 from metier.storage.pool import StoredPool, nameable_to
-from metier.values.agents import AgentMatch, AgentProfile
+from metier.values.agents import STANDARD, AgentMatch, AgentProfile
 from metier.values.capabilities import CapabilitiesConfig
 from metier.values.rows import Row
 from metier.values.selection import Injection
@@ -80,6 +81,8 @@ def agent_notes(
 ) -> list[str]:
     """Which of the chosen agents have no example or keyword like the task, and what would match."""
     known = {profile.agent_id: profile.selection for profile in profiles}
+    if known.keys() <= {STANDARD}:
+        return []
     content = [word for word in dict.fromkeys(words(task)) if word not in STOP_WORDS]
     said = [word for word in content if not ASKING.intersection(terms(word))][:_WORDS_OF_A_NOTE]
     found = []
@@ -190,7 +193,8 @@ class SkillFinder:
         }
         found = [term for term in one.document.terms if term in near]
         found.sort(key=lambda term: (-near[term], term))
-        return [written.get(term, term) for term in found]
+        spelled = [written.get(term, term) for term in found]
+        return list({word.casefold(): word for word in reversed(spelled)}.values())[::-1]
 
     # An expected skill
 
@@ -201,7 +205,8 @@ class SkillFinder:
         place = next(
             (at for at, one in enumerate(self._ranked, 1) if one.document.path == row.path), 0
         )
-        own = self._explained(self._ranked[place - 1], row) if place else None
+        ranked = self._ranked[place - 1 : place] if place else self._alone(row)
+        own = self._explained(ranked[0], row) if ranked else None
         missing = self._missing(row)
         lost_to = first[0] if first and place != 1 else None
         figures = [*reasons, *self._figures(own, place, lost_to)]
@@ -215,6 +220,15 @@ class SkillFinder:
             lost_to=lost_to,
             own=own,
         )
+
+    def _alone(self, row: Row) -> list[Ranked]:
+        """A skill that is no candidate, with its evidence."""
+        keys = self._store.rows(
+            "SELECT key FROM document JOIN ranked USING (key) WHERE path = ?", (row.path,)
+        )
+        if self._terms is None or not keys:
+            return []
+        return rank_terms(self._task, _Single(self._pool, keys[0][0]), self._terms)
 
     def _obstacles(self, row: Row) -> list[str]:
         """Why a skill cannot fire here at all."""
@@ -242,7 +256,7 @@ class SkillFinder:
         if not self._task.counts:
             return ["the task has no words that could match"]
         if own is None:
-            return ["none of the words of the task is in its name, description or examples"]
+            return ["it is not ranked"]
         found = []
         threshold = self._threshold
         if own.evidence < threshold:
@@ -253,10 +267,13 @@ class SkillFinder:
             found.append("a single common word is too little")
         if own.against:
             found.append(f"it says that it is not for: {', '.join(own.against)}")
+        if not place:
+            found.append(f"its words are not among the best {BY_WORDS}")
         if first is not None:
             more = first.evidence - own.evidence
-            ahead = f"with {more:.2f} more evidence" if more > 0 else "whose meaning is nearer"
-            found.append(f"place {place}: '{first.name}' is first, {ahead}")
+            ahead = f", with {more:.2f} more evidence" if more > 0 else ""
+            at = f"place {place}: " if place else ""
+            found.append(f"{at}'{first.name}' is first{ahead}")
         return found
 
     def _missing(self, row: Row) -> list[str]:
@@ -282,6 +299,20 @@ class SkillFinder:
             if is_first and fires(found[0], self._threshold):
                 return added
         return []
+
+
+class _Single(StoredPool):
+    """A pool with one candidate, compared with the mean of all."""
+
+    def __init__(self, pool: StoredPool, key: int) -> None:
+        self.__dict__.update(pool.__dict__)
+        self._key = key
+
+    def nameable(self, _keys: Sequence[int]) -> list[int]:
+        return [self._key]
+
+    def candidates(self, _keys: Sequence[int] | None) -> list[Document]:
+        return super().candidates([self._key])
 
 
 class _Edited(StoredPool):

@@ -243,6 +243,14 @@ def no_such_document(store: Store, kind: Kind, wanted: str, workspace: str) -> N
     )
 
 
+def skills_in(store: Store, folder: str) -> list[Row]:
+    """The skills whose folder, or its name, is `folder`; the active skills first."""
+    path = folder.removesuffix("/SKILL.md").strip("/")
+    end = f"/{path}/SKILL.md"
+    where = "kind = 'skill' AND (path = ? OR substr(path, ?) = ?)"
+    return select_rows(store, f"{where} {_ORDER}", [end[1:], -len(end), end])
+
+
 def skills_called(store: Store, name: str) -> list[Row]:
     """The active skills with that name, with or without a team and a plugin before it."""
     before = "iif(team = '', '', team || '/') || iif(plugin = '', '', plugin || ':')"
