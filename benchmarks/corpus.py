@@ -5,6 +5,7 @@ Set METIER_CORPUS to a folder or a .tar.gz of SKILL.md files to name your own.
 
 import os
 import random
+import shutil
 import tarfile
 from pathlib import Path
 
@@ -67,7 +68,9 @@ def unpack(into: Path, count: int = 10_000) -> tuple[Path, str]:
     if source is None:
         return synthetic(into / "synthetic", count), f"{count} synthetic skills, seed 7"
     if source.is_dir():
-        return source, f"the files of {source.name}"
+        copied = into / source.name  # suites write into it, and remove it
+        shutil.copytree(source, copied)
+        return copied, f"the files of {source.name}"
     with tarfile.open(source) as archive:
         archive.extractall(into, filter="data")
     folder = next(path for path in into.iterdir() if path.is_dir())

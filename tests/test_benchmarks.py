@@ -1,9 +1,11 @@
 """Bars, their margins, and the page that lists them."""
 
 import math
+from pathlib import Path
 
 import pytest
 from benchmarks.__main__ import page
+from benchmarks.corpus import unpack
 from benchmarks.measure import Bar, alternate, least
 
 
@@ -50,3 +52,16 @@ def test_the_page_gives_figure_bar_margin_and_command_of_each_bar() -> None:
     )
     assert second.split(" | ")[2:4] == ["≥ 5", "**fails**"]
     assert third.split(" | ")[3] == "exact"
+
+
+def test_a_folder_of_the_users_is_copied_and_stays_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = tmp_path / "mine"
+    (own / "pdf").mkdir(parents=True)
+    (own / "pdf" / "SKILL.md").write_text("---\nname: pdf\n---\n")
+    monkeypatch.setenv("METIER_CORPUS", str(own))
+    root, what = unpack(tmp_path / "scratch")
+    (root / "pdf" / "SKILL.md").unlink()
+    assert (own / "pdf" / "SKILL.md").exists()
+    assert what == "the files of mine"
