@@ -14,7 +14,7 @@ from metier.cli.session import Session, counted, metier_command, shortened
 from metier.cli.since import moment
 from metier.core.nearest import did_you_mean
 from metier.errors import UsageError
-from metier.flow.usage import HOSTS, Case, Question, Rank, Usage, prepare_ranking
+from metier.flow.usage import HOSTS, Case, Question, Rank, Usage
 from metier.flow.usage_sessions import SkillUse
 from metier.hook.request import clipped
 from metier.hook.skills import suggest
@@ -96,13 +96,8 @@ class _Rows(CatalogRows):
 def _ranker(catalog: Catalog) -> Rank:
     """The skill that a hook would name first for a prompt."""
     rows, threshold = _Rows(catalog), catalog.config.capabilities.skill_threshold
-    is_ready = False
 
     def rank(host: str, prompt: str) -> str:
-        nonlocal is_ready
-        if not is_ready:
-            prepare_ranking(catalog.store)
-            is_ready = True
         text = clipped(prompt).encode(errors="replace").decode()
         found = [one for one in suggest(rows, [text], 1, threshold, host) if not one.outcome]
         return found[0].path if found else ""

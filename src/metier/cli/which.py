@@ -12,7 +12,6 @@ from metier.hosts import HOOKED
 from metier.values.agents import AgentMatch
 from metier.values.which import Chosen, Expectation, RankedDocument, Which
 
-_FIELDS = {"name": "name", "description": "description", "examples": "examples", "body": "body"}
 _SHOWN_WORDS = 8
 _SILENT = "hooks name no skill of this workspace: it is trusted, but may not speak: metier trust"
 
@@ -126,7 +125,7 @@ def _rows(answer: Which) -> list[list[str]]:
             one.agent_id,
             _yes(bool(one.parts)),
             f"{one.confidence:.2f}",
-            "; ".join(one.reasons),
+            _reasons(one),
         ]
         for one in answer.agents
     ]
@@ -194,10 +193,7 @@ def _gauge(evidence: float, threshold: float) -> str:
 
 
 def _why(one: RankedDocument, answer: Which) -> list[str]:
-    lines = [
-        f"{_FIELDS[field]}: {', '.join(words[:_SHOWN_WORDS])}"
-        for field, words in one.matched.items()
-    ]
+    lines = [f"{field}: {', '.join(words[:_SHOWN_WORDS])}" for field, words in one.matched.items()]
     if one.related:
         lines.append(f"related: {', '.join(one.related[:_SHOWN_WORDS])}")
     if one.against:

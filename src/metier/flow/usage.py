@@ -9,8 +9,6 @@ from metier.core.names import camel_case
 from metier.core.timestamps import to_iso
 from metier.flow.usage_kept import kept_with
 from metier.flow.usage_sessions import SessionUse, SkillUse, Turn, joined
-from metier.index.columns import catch_up
-from metier.index.store import Store
 from metier.storage.places import ignored_folder
 from metier.storage.room import Room
 from metier.storage.workspace import find_workspace
@@ -134,11 +132,6 @@ def usage_of(names: "SkillNames", question: Question, reading: Reading, room: Ro
         reading,
         not_stored,
     )
-
-
-def prepare_ranking(store: Store) -> None:
-    """Make sure that prompts can be ranked by the words of skills."""
-    catch_up(store)
 
 
 class SkillNames:
