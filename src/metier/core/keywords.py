@@ -12,25 +12,27 @@ from metier.core.relevance import LONG_KEYWORD, borders, is_alone, occurrences, 
 Occurrence = tuple[int, int, int]
 """The number of a keyword, its start and its end in the text."""
 _FEW = 30
-"""Fewer keywords are counted one by one."""
+"""In one text; in many texts one pass pays for fewer."""
 
 
 class KeywordFinder:
     """Finds distinct keywords; the caller folds keywords and texts."""
 
-    def __init__(self, keywords: Iterable[str]) -> None:
+    def __init__(self, keywords: Iterable[str], *, few: int = _FEW) -> None:
+        """Up to `few` keywords are counted one by one."""
         self.keywords = list(keywords)
+        self._is_few = len(self.keywords) <= few
 
     def count(self, text: str) -> dict[int, int]:
         """Non-overlapping occurrences of each keyword, by position; without zeros."""
-        if len(self.keywords) <= _FEW:
+        if self._is_few:
             return self._one_by_one(range(len(self.keywords)), text, "substring")
         counts = self._counted(self._matches(text))
         return {**counts, **self._one_by_one(self._long, text, "substring")}
 
     def count_alone(self, text: str) -> dict[int, int]:
         """The same, for whole words only."""
-        if len(self.keywords) <= _FEW:
+        if self._is_few:
             return self._one_by_one(range(len(self.keywords)), text, "word")
         found = [match for match in self._matches(text) if is_alone(text, match[1], match[2])]
         return {**self._counted(found), **self._one_by_one(self._long, text, "word")}

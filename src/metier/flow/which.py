@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from metier.core.clauses import split_clauses
 from metier.core.coerce import texts_of
 from metier.core.nearest import did_you_mean
 from metier.core.ranking import (
     BY_WORDS,
     COSINE_EVIDENCE,
     Document,
+    Matches,
     Ranked,
     Task,
     Terms,
@@ -19,10 +19,11 @@ from metier.core.ranking import (
     stored_weight,
 )
 from metier.core.stems import STOP_WORDS
-from metier.core.terms import ASKING, parts_of, raw_words, searched, terms
+from metier.core.terms import ASKING, terms
 from metier.core.text import words
 from metier.core.word_table import shipped_table
 from metier.errors import UsageError
+from metier.flow.matched_words import MatchedWords
 from metier.hosts import HOOKED, host_bit
 from metier.hosts.switches import honours_the_switch
 from metier.index.documents import select_rows
@@ -140,7 +141,6 @@ class SkillFinder:
 
     def _explained(self, one: Ranked, row: Row) -> RankedDocument:
         assert self._terms is not None
-        matched, against = self._matched(one, row)
         meaning = round(COSINE_EVIDENCE * max(0.0, one.cosine), 6)
         related = round(one.related, 6)
         return RankedDocument(
@@ -157,44 +157,9 @@ class SkillFinder:
                 "related": related,
                 "meaning": meaning,
             },
-            matched=matched,
-            against=against,
-            related=self._related_in(one, row),
+            explanation=MatchedWords(self._task, self._terms.near, one.document, row),
             origin=row.origin,
         )
-
-    def _matched(self, one: Ranked, row: Row) -> tuple[Mapping[str, Sequence[str]], Sequence[str]]:
-        """The words of the task in each field, and those in clauses that say "not for"."""
-        clauses = split_clauses(row.routing_text)
-        examples = " ".join(texts_of(row.data.get("examples"))[:MOST_EXAMPLES])
-        texts = {"name": row.name, "description": clauses.about, "examples": examples}
-        found = {field: self._words_in(set(terms(text))) for field, text in texts.items()}
-        body = one.document.body
-        known = {word for words in found.values() for word in words}
-        found["body"] = [
-            word
-            for term, word in self._task.spelled.items()
-            if word not in known and searched(word, term) in body
-        ]
-        against = self._words_in(set(terms(clauses.against)))
-        return {field: words for field, words in found.items() if words}, against
-
-    def _words_in(self, present: set[str]) -> list[str]:
-        return [word for term, word in self._task.spelled.items() if term in present]
-
-    def _related_in(self, one: Ranked, row: Row) -> list[str]:
-        """The words of a skill that are related to words of the task, the strongest first."""
-        assert self._terms is not None
-        near = self._terms.near
-        written = {
-            term: word
-            for word in reversed(raw_words(f"{row.name} {row.routing_text}"))
-            for term in parts_of(word).terms
-        }
-        found = [term for term in one.document.terms if term in near]
-        found.sort(key=lambda term: (-near[term], term))
-        spelled = [written.get(term, term) for term in found]
-        return list({word.casefold(): word for word in reversed(spelled)}.values())[::-1]
 
     # An expected skill
 
@@ -308,7 +273,7 @@ class _Single(StoredPool):
         self.__dict__.update(pool.__dict__)
         self._key = key
 
-    def nameable(self, _keys: Sequence[int]) -> list[int]:
+    def best(self, _matches: Matches) -> list[int]:
         return [self._key]
 
     def candidates(self, _keys: Sequence[int] | None) -> list[Document]:

@@ -47,12 +47,16 @@ class StoredPool(Pool):
         return dict(self._for(sql, terms))
 
     def postings(self, terms: Sequence[str]) -> Mapping[str, Mapping[int, int]]:
-        sql = f"SELECT term, postings FROM posting WHERE field = '{self._field}' AND term"
         found = {}
-        for term, packed in self._for(sql, terms):
+        for term, packed in self.packed(terms):
             numbers = unpacked(packed)
             found[term] = dict(zip(numbers[0::2], numbers[1::2], strict=True))
         return found
+
+    def packed(self, terms: Sequence[str]) -> list[tuple[str, bytes]]:
+        """The postings of each term as they are stored: keys and weights in turn, 32 bits each."""
+        sql = f"SELECT term, postings FROM posting WHERE field = '{self._field}' AND term"
+        return [(term, packed) for term, packed in self._for(sql, terms)]
 
     def nameable(self, keys: Sequence[int]) -> list[int]:
         sql = f"SELECT key FROM document JOIN ranked USING (key) WHERE {self._condition} AND key"

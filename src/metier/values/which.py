@@ -9,6 +9,17 @@ from metier.values.documents import Ability, Card
 from metier.values.selection import Injection, Scored
 
 
+class Explanation:
+    """Which words speak for a document; empty here, and worked out on demand elsewhere."""
+
+    matched: Mapping[str, Sequence[str]] = {}
+    """Field → the words of the task that it has."""
+    against: Sequence[str] = ()
+    """Words of the task that it says it is not for."""
+    related: Sequence[str] = ()
+    """Its words that are related to words of the task."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankedDocument:
     """A document with what speaks for it."""
@@ -26,14 +37,24 @@ class RankedDocument:
     """Whether its evidence reaches the threshold."""
     parts: Mapping[str, float]
     """What its words, related words and its meaning add to the evidence."""
-    matched: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """Field → the words of the task that it has."""
-    against: Sequence[str] = ()
-    """Words of the task that it says it is not for."""
-    related: Sequence[str] = ()
-    """Its words that are related to words of the task."""
+    explanation: Explanation = field(default=Explanation(), repr=False, compare=False)
     origin: str = "workspace"
     """Whose it is: the user's, a trusted or an untrusted workspace's."""
+
+    @property
+    def matched(self) -> Mapping[str, Sequence[str]]:
+        """Field → the words of the task that it has."""
+        return self.explanation.matched
+
+    @property
+    def against(self) -> Sequence[str]:
+        """Words of the task that it says it is not for."""
+        return self.explanation.against
+
+    @property
+    def related(self) -> Sequence[str]:
+        """Its words that are related to words of the task."""
+        return self.explanation.related
 
     def to_json(self) -> dict[str, Any]:
         return {

@@ -1,0 +1,59 @@
+"""Which words of a task a skill has, field by field."""
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+from metier.core.clauses import split_clauses
+from metier.core.coerce import texts_of
+from metier.core.ranking import Document, Task
+from metier.core.terms import parts_of, raw_words, searched, terms
+from metier.index.ranked import MOST_EXAMPLES
+from metier.values.rows import Row
+from metier.values.which import Explanation
+
+
+class MatchedWords(Explanation):
+    """Worked out when it is first asked for: most callers want the order and the figures only."""
+
+    def __init__(self, task: Task, near: Mapping[str, float], document: Document, row: Row) -> None:
+        self._spelled = task.spelled
+        self._near = near
+        self._document = document
+        self._row = row
+
+    @cached_property
+    def matched(self) -> Mapping[str, Sequence[str]]:  # type: ignore[override]  # cached
+        row, body = self._row, self._document.body
+        examples = " ".join(texts_of(row.data.get("examples"))[:MOST_EXAMPLES])
+        about = split_clauses(row.routing_text).about
+        texts = {"name": row.name, "description": about, "examples": examples}
+        found = {field: self._words_in(text) for field, text in texts.items()}
+        known = {word for words in found.values() for word in words}
+        found["body"] = [
+            word
+            for term, word in self._spelled.items()
+            if word not in known and searched(word, term) in body
+        ]
+        return {field: words for field, words in found.items() if words}
+
+    @cached_property
+    def against(self) -> Sequence[str]:  # type: ignore[override]  # cached
+        return self._words_in(split_clauses(self._row.routing_text).against)
+
+    def _words_in(self, text: str) -> list[str]:
+        present = set(terms(text))
+        return [word for term, word in self._spelled.items() if term in present]
+
+    @cached_property
+    def related(self) -> Sequence[str]:  # type: ignore[override]  # cached
+        """The strongest first."""
+        near = self._near
+        found = [term for term in self._document.terms if term in near]
+        found.sort(key=lambda term: (-near[term], term))
+        written = {
+            term: word
+            for word in reversed(raw_words(f"{self._row.name} {self._row.routing_text}"))
+            for term in parts_of(word).terms
+        }
+        spelled = [written.get(term, term) for term in found]
+        return list({word.casefold(): word for word in reversed(spelled)}.values())[::-1]
