@@ -74,14 +74,13 @@ _LEAST_WEIGHT, _MOST_WEIGHT = -2, 20
 class Document:
     """What is stored of a document to rank it."""
 
-    __slots__ = ("body", "body_words", "key", "name_terms", "path", "terms", "vector")
+    __slots__ = ("body", "body_words", "key", "name_terms", "path", "vector")
 
     def __init__(
         self,
         key: int,
         path: str,
         name_terms: Sequence[str],
-        terms: Sequence[str],
         vector: Vector | None,
         body: str,
         body_words: int,
@@ -89,8 +88,6 @@ class Document:
         self.key = key
         self.path = path
         self.name_terms = name_terms
-        self.terms = terms
-        """Those outside its body."""
         self.vector = vector
         self.body = body
         """Its words in lower case, each between spaces."""
@@ -126,10 +123,7 @@ class Matches:
 
 
 class Pool:
-    """Documents of one kind in a catalog; `storage.pool` reads them.
-
-    What a process that asks many questions does faster, as `index.pools`, it does to the last bit.
-    """
+    """Documents of one kind in a catalog; `index.pools` answers alike to the last bit, faster."""
 
     total: int
     """How many there are."""
@@ -178,7 +172,7 @@ class Ranked:
     """A candidate with its figures."""
 
     __slots__ = (
-        "cosine", "document", "evidence", "matched", "related", "score", "share", "words",
+        "cosine", "document", "evidence", "matched", "near", "related", "score", "share", "words",
     )  # fmt: skip
 
     def __init__(self, document: Document) -> None:
@@ -189,8 +183,10 @@ class Ranked:
         self.cosine = 0.0
         self.matched = 0
         """Words of the task that it has outside its body, asking words not counted."""
+        self.near: list[str] = []
+        """Related terms that it has."""
         self.related = 0.0
-        """The evidence of related words."""
+        """Their evidence."""
         self.evidence = 0.0
         self.score = 0.0
 
@@ -344,6 +340,7 @@ def _weigh_related(one: Ranked, has: Mapping[str, int], terms: Terms) -> None:
             part = near[term] * max(0.0, IMPACTS[stored])
             one.words += part
             one.related += part / terms.unit
+            one.near.append(term)
 
 
 def _weigh_words(

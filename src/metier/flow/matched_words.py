@@ -5,7 +5,7 @@ from functools import cached_property
 
 from metier.core.clauses import split_clauses
 from metier.core.coerce import texts_of
-from metier.core.ranking import Document, Task
+from metier.core.ranking import Ranked, Task
 from metier.core.terms import parts_of, raw_words, searched, terms
 from metier.index.ranked import MOST_EXAMPLES
 from metier.values.rows import Row
@@ -15,15 +15,15 @@ from metier.values.which import Explanation
 class MatchedWords(Explanation):
     """Worked out when it is first asked for: most callers want the order and the figures only."""
 
-    def __init__(self, task: Task, near: Mapping[str, float], document: Document, row: Row) -> None:
+    def __init__(self, task: Task, near: Mapping[str, float], one: Ranked, row: Row) -> None:
         self._spelled = task.spelled
-        self._near = near
-        self._document = document
+        self._found = sorted(one.near, key=lambda term: (-near[term], term))
+        self._body = one.document.body
         self._row = row
 
     @cached_property
     def matched(self) -> Mapping[str, Sequence[str]]:  # type: ignore[override]  # cached
-        row, body = self._row, self._document.body
+        row, body = self._row, self._body
         examples = " ".join(texts_of(row.data.get("examples"))[:MOST_EXAMPLES])
         about = split_clauses(row.routing_text).about
         texts = {"name": row.name, "description": about, "examples": examples}
@@ -47,13 +47,10 @@ class MatchedWords(Explanation):
     @cached_property
     def related(self) -> Sequence[str]:  # type: ignore[override]  # cached
         """The strongest first."""
-        near = self._near
-        found = [term for term in self._document.terms if term in near]
-        found.sort(key=lambda term: (-near[term], term))
         written = {
             term: word
             for word in reversed(raw_words(f"{self._row.name} {self._row.routing_text}"))
             for term in parts_of(word).terms
         }
-        spelled = [written.get(term, term) for term in found]
+        spelled = [written.get(term, term) for term in self._found]
         return list({word.casefold(): word for word in reversed(spelled)}.values())[::-1]

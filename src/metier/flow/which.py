@@ -157,7 +157,7 @@ class SkillFinder:
                 "related": related,
                 "meaning": meaning,
             },
-            explanation=MatchedWords(self._task, self._terms.near, one.document, row),
+            explanation=MatchedWords(self._task, self._terms.near, one, row),
             origin=row.origin,
         )
 

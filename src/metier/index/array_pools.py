@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from metier.core.keywords import KeywordFinder
+from metier.core.keywords import counts_in_each
 from metier.core.ranking import BY_WORDS, IMPACTS, Document, Matches
 from metier.index.pools import MOST_POSTINGS, CachedPool
 
@@ -61,10 +61,7 @@ class ArrayPool(CachedPool):
     def counts(
         self, documents: Sequence[Document], forms: Sequence[str]
     ) -> Iterable[Mapping[int, int]]:
-        if len(set(forms)) < len(forms):
-            return super().counts(documents, forms)
-        finder = KeywordFinder(forms, few=0)
-        return (finder.count(one.body) for one in documents)
+        return counts_in_each(forms, (one.body for one in documents))
 
     def dots(self, documents: Sequence[Document], vector: "Vector") -> list[int]:
         vectors = [one.vector for one in documents if isinstance(one.vector, memoryview)]

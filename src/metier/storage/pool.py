@@ -64,15 +64,15 @@ class StoredPool(Pool):
         return [key for key in keys if key in kept]
 
     def candidates(self, keys: Sequence[int] | None) -> list[Document]:
-        columns = "key, path, name_terms, terms, vector, body, body_words"
+        columns = "key, path, name_terms, vector, body, body_words"
         sql = f"SELECT {columns} FROM document JOIN ranked USING (key)"
         if keys is None:
             rows = self._rows(f"{sql} WHERE ranked.kind = ? AND {self._condition}", (self._kind,))
         else:
             rows = self._for(f"{sql} WHERE key", keys)
         return [
-            Document(key, path, names.split(), terms.split(), _numbers(vector), *body)
-            for key, path, names, terms, vector, *body in rows
+            Document(key, path, names.split(), _numbers(vector), *body)
+            for key, path, names, vector, *body in rows
         ]
 
     def _for(self, sql: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
