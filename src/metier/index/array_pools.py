@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from metier.core.keywords import counts_in_each
 from metier.core.ranking import BY_WORDS, IMPACTS, Document, Matches
-from metier.index.pools import MOST_POSTINGS, CachedPool
+from metier.index.cached_pools import MOST_POSTINGS, CachedPool
 
 if TYPE_CHECKING:
     from metier.core.ranking import Nameable
@@ -42,6 +42,7 @@ class ArrayPool(CachedPool):
         memory = self._memory
         if memory.arrays is None:
             memory.arrays = _Arrays(self.all_nameable())
+            memory.postings.clear()
         found: _Arrays = memory.arrays
         return found
 
