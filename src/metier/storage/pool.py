@@ -32,15 +32,12 @@ class StoredPool(Pool):
         self._kind = kind
         self._condition = condition
         self.total, self.mean = 0, None
-        self._sums: Vector = ()
+        self.sums: Vector = ()
         for total, sums in rows("SELECT total, sums FROM rank_pool WHERE kind = ?", (kind,)):
             self.total = total
             if total and sums:
-                self._sums = memoryview(sums).cast("q")
-                self.mean = self._mean(self._sums)
-
-    def _mean(self, sums: Vector) -> Vector:
-        return [(2 * number + self.total) // (2 * self.total) for number in sums]
+                self.sums = memoryview(sums).cast("q")
+                self.mean = mean_of(self.sums, total)
 
     def found(self, terms: Sequence[str]) -> Mapping[str, int]:
         sql = f"SELECT term, found FROM posting WHERE field = '{self._field}' AND term"
@@ -82,6 +79,10 @@ class StoredPool(Pool):
             some = values[start : start + _AT_ONCE]
             found += self._rows(f"{sql} IN ({','.join('?' * len(some))})", some)
         return found
+
+
+def mean_of(sums: Vector, total: int) -> Vector:
+    return [(2 * number + total) // (2 * total) for number in sums]
 
 
 def _numbers(vector: bytes | None) -> Vector | None:

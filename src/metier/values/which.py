@@ -2,11 +2,38 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 from metier.values.agents import AgentMatch
 from metier.values.documents import Ability, Card
 from metier.values.selection import Injection, Scored
+
+
+class ShownText(NamedTuple):
+    """What a host shows the model of a skill."""
+
+    name: str
+    text: str
+    state: Literal["whole", "cut", "no-text", "invisible"]
+    length: int
+    """Characters of its whole text."""
+    why: str = ""
+    """Why the model does not see the whole text."""
+
+    @property
+    def extent(self) -> str:
+        """How much the model sees, after "shows"."""
+        if not self.text:
+            return "its name without a text"
+        return f"{len(self.text):,} of its {self.length:,} characters"
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "state": self.state,
+            "characters": len(self.text),
+            "length": self.length,
+            "why": self.why,
+        }
 
 
 class Explanation:
@@ -40,6 +67,8 @@ class RankedDocument:
     explanation: Explanation = field(default=Explanation(), repr=False, compare=False)
     origin: str = "workspace"
     """Whose it is: the user's, a trusted or an untrusted workspace's."""
+    shown: ShownText | None = None
+    """What the host in question shows the model of it."""
 
     @property
     def matched(self) -> Mapping[str, Sequence[str]]:
@@ -57,6 +86,7 @@ class RankedDocument:
         return self.explanation.related
 
     def to_json(self) -> dict[str, Any]:
+        shown = {} if self.shown is None else {"shown": self.shown.to_json()}
         return {
             "kind": self.kind,
             "id": self.id,
@@ -71,6 +101,7 @@ class RankedDocument:
             "against": list(self.against),
             "related": list(self.related),
             "origin": self.origin,
+            **shown,
         }
 
 
