@@ -388,7 +388,7 @@ class Catalog(Queries):
 
         row, config = self.skill_meant(expect) if expect else None, self.config
         question = which.SkillQuestion(task, host, limit, include_untrusted)
-        found = which.which_comes(self.store, config.capabilities, question, row)
+        found = which.which_comes(self.store, config.capabilities, question, row, self.shown_texts)
         if not everything:
             return found
         injection = None

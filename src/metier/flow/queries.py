@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from metier.flow.host_skills import HostView, Verdict
     from metier.flow.listing import HostListing
     from metier.flow.measuring import Measured
+    from metier.flow.shown import ShownTexts
     from metier.flow.usage import OnProgress, Question, Rank, Usage
     from metier.storage.room import Room
     from metier.values.agents import AgentProfile
@@ -215,6 +216,16 @@ class Queries:
         from metier.flow.listing import view_of  # few commands need it
 
         return view_of(self.store, host, self.workspace, self._home)
+
+    def shown_texts(self, host: str) -> "ShownTexts":
+        """What a host shows the model of each skill; cached until the catalog changes.
+
+        Raises `UsageError` for an unknown host.
+        """
+        from metier.flow.shown import shown_by  # few commands need it
+
+        with without_garbage_collection():
+            return self.store.cached(("shown", host), lambda: shown_by(self.host_view(host)))
 
     def host_verdicts(self, host: str) -> "list[Verdict]":
         """What a host makes of every skill, what needs attention first. Raises `UsageError`."""
