@@ -117,20 +117,20 @@ def _share(figure: Figure) -> str:
 
 
 def difference_rows(comparison: Comparison) -> list[list[str]]:
-    """Before, now, and the change with its interval."""
+    """There, here, and the difference with its interval."""
     rows = []
     for name, one in comparison.differences.items():
         change = f"{100 * one.change:+.1f}"
         interval = f"{100 * one.low:+.1f} to {100 * one.high:+.1f}"
         verdict = "clear" if one.is_clear else "not clear" if one.changed else "same"
-        shares = [percent(one.before), percent(one.now)]
+        shares = [percent(one.there), percent(one.here)]
         rows.append([FIGURES[name].title, *shares, change, interval, verdict])
     return rows
 
 
 FIGURE_COLUMNS = ("figure", "value", "95% interval", "cases")
 SKILL_COLUMNS = ("skill", "recall", "false fires", "hit@1")
-DIFFERENCE_COLUMNS = ("figure", "before", "now", "change", "95% interval", "")
+DIFFERENCE_COLUMNS = ("figure", "there", "here", "change", "95% interval", "")
 FAILED_COLUMNS = ("case", "task", "what is wrong")
 CONFUSION_COLUMNS = ("skill", "lost to", "cases", "because")
 
