@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from xml.sax.saxutils import quoteattr
 
 from metier.cli.layout import one_line
+from metier.cli.session import counted
 from metier.flow.evaluating import FIGURES, FailedBar
 from metier.safety.escapes import visible
 from metier.values.evals import CaseResult, Comparison, Evaluation, Figure
@@ -89,6 +90,11 @@ def counts(name: str, figure: Figure) -> str:
     if not figure.of:
         return "no cases"
     return f"{figure.of} cases" if name == "ndcg10" else f"{figure.hits:.0f} of {figure.of}"
+
+
+def left_out(comparison: Comparison) -> str:
+    cases = counted(comparison.left_out, "case")
+    return f"{cases} not compared: a skill is missing here or in {comparison.against}"
 
 
 def figure_rows(evaluation: Evaluation) -> list[list[str]]:
@@ -175,15 +181,16 @@ def _changed(comparison: Comparison) -> list[list[str]]:
 
 
 def _remarks(told: Told) -> list[str]:
-    evaluation = told.evaluation
+    evaluation, comparison = told.evaluation, told.comparison
     lines = [f"Failed: {line}" for line in told.bar_lines()]
     lines += [
         f"Error: {one.file}{f' case {one.number}' if one.number else ''}: {one.message}"
         for one in evaluation.problems
     ]
     lines += [f"Error: {line}" for line in told.unknown_lines()]
+    lines += [left_out(comparison)] if comparison is not None and comparison.left_out else []
     if evaluation.training:
-        lines.append(f"{evaluation.training} training cases not scored")
+        lines.append(f"{counted(evaluation.training, 'training case')} not scored")
     return lines
 
 

@@ -30,6 +30,7 @@ def compared(there: Sequence[CaseResult], here: Sequence[CaseResult], against: s
         differences=differences,
         better=[new for old, new in pairs if new.passed and not old.passed],
         worse=[new for old, new in pairs if old.passed and not new.passed],
+        left_out=len(here) - len(pairs),
     )
 
 

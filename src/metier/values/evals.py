@@ -257,6 +257,8 @@ class Comparison:
     """Cases that pass here and fail there."""
     worse: Sequence[CaseResult] = ()
     """Cases that fail here and pass there."""
+    left_out: int = 0
+    """Cases that one of the two cannot score, since it lacks a skill."""
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -264,6 +266,7 @@ class Comparison:
             "figures": {name: one.to_json() for name, one in self.differences.items()},
             "better": [_place(one) for one in self.better],
             "worse": [_place(one) for one in self.worse],
+            "leftOut": self.left_out,
         }
 
 
