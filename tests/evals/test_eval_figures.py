@@ -228,6 +228,11 @@ def test_skills_have_figures_of_their_own_the_worst_first() -> None:
     }  # fmt: skip
 
 
+def test_a_skill_does_not_miss_a_case_for_which_another_was_as_good() -> None:
+    found = skill_figures([result(right="ab", named="a"), result(right="ab")])
+    assert {one.name: one.figures["recall"].of for one in found} == {"a": 2, "b": 1}
+
+
 def test_pairs_that_are_confused_are_counted_the_most_frequent_first() -> None:
     lost = result(right="a", named="b", reasons=["too little"], lost_to="b")
     other = result(right="c", reasons=["no word"])

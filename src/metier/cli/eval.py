@@ -12,7 +12,7 @@ from metier.catalog import Catalog
 from metier.cli.eval_formats import FORMATS, Told, left_out
 from metier.cli.eval_history import command as history
 from metier.cli.eval_view import print_text
-from metier.cli.groups import ArgumentGroup, with_commands
+from metier.cli.groups import ArgumentGroup, GroupArgument, with_commands
 from metier.cli.session import Session, counted, metier_command
 from metier.config import Config
 from metier.config.owners import head_commit
@@ -54,7 +54,7 @@ def _snake(name: str) -> str:
 
 
 @metier_command("eval", repeats=True)
-@click.argument("files", nargs=-1, metavar="[FILE]...", type=click.Path())
+@click.argument("files", nargs=-1, metavar="[FILE]...", type=click.Path(), cls=GroupArgument)
 @click.option("--host", metavar="HOST", type=click.Choice(HOOKED),
               help="Only skills that this host loads: " + ", ".join(HOOKED) + ".")  # fmt: skip
 @click.option("--against", metavar="COMMIT|DIR",
@@ -226,4 +226,4 @@ def _exit_code(session: Session, told: Told) -> int:
 
 
 command = with_commands(_eval, history, kind=ArgumentGroup)
-command.subcommand_metavar = "| COMMAND [ARGS]..."
+command.subcommand_metavar = "[FILE]... | COMMAND [ARGS]..."

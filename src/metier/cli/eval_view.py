@@ -91,14 +91,14 @@ def _comparison(comparison: Comparison, limit: int, width: int) -> list[str]:
 
 
 def _lost(evaluation: Evaluation, limit: int, width: int) -> list[str]:
-    """Which skill lost to which, and why one of the cases was lost."""
-    found = evaluation.confusions
+    """Which skill lost to which other, and why one of the cases was lost."""
+    found = [one for one in evaluation.confusions if one.lost_to]
     if not found or not limit:
         return []
     lines = ["", click.style("lost", bold=True)]
     for one in found[:limit]:
-        to = f"to {one.lost_to}" if one.lost_to else "to silence"
-        text = f"{one.skill} {to} in {counted(one.cases, 'case')}: {'; '.join(one.reasons)}"
+        cases = counted(one.cases, "case")
+        text = f"{one.skill} to {one.lost_to} in {cases}: {'; '.join(one.reasons)}"
         lines += wrapped(text, width, "  ")
     return [*lines, *_more(len(found) - limit, "pair", len(found))]
 

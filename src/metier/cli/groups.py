@@ -62,6 +62,13 @@ class CommandGroup(click.Group):
 _INNER = "metier.inner"
 
 
+class GroupArgument(click.Argument):
+    """An argument of an `ArgumentGroup`, whose `subcommand_metavar` shows it."""
+
+    def get_usage_pieces(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # fixed signature
+        return []
+
+
 class ArgumentGroup(CommandGroup):
     """A group that takes arguments itself, unless the first of them is one of its commands."""
 

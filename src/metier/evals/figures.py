@@ -175,13 +175,21 @@ def skill_figures(results: Sequence[CaseResult]) -> list[SkillFigures]:
     """The figures of each skill, the worst recall first."""
     by_skill: dict[str, list[CaseResult]] = {}
     for result in results:
-        for name in dict.fromkeys((*result.right, *result.wrong)) if result.is_scored else ():
+        for name in _skills_in(result) if result.is_scored else ():
             by_skill.setdefault(name, []).append(_about(result, name))
     found = [
         SkillFigures(name=name, figures=figures_of(own, OF_A_SKILL))
         for name, own in by_skill.items()
     ]
     return sorted(found, key=_worst_first)
+
+
+def _skills_in(result: CaseResult) -> list[str]:
+    """The skills that a case says something about: not those for which another was as good."""
+    right: Sequence[str] = result.right
+    if not result.case.every and has_right(result, result.named):
+        right = [name for name in right if name in result.named]
+    return list(dict.fromkeys((*right, *result.wrong)))
 
 
 def _about(result: CaseResult, name: str) -> CaseResult:
