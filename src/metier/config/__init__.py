@@ -43,6 +43,8 @@ class Config(NamedTuple):
     agents: tuple[str, ...] = ("agents", ".claude/agents")
     ability_signal: float = DEFAULT_MIN_SIGNAL
     """The least signal of an ability that is injected into a step of a run."""
+    agent_scorer: str = "spec"
+    """`learned`: agents are selected by what their example tasks teach."""
     lint_select: tuple[str, ...] = ()
     lint_ignore: tuple[str, ...] = ()
     per_file_ignores: Mapping[str, tuple[str, ...]] = MappingProxyType({})

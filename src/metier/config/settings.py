@@ -166,6 +166,7 @@ SETTINGS: dict[str, Setting] = {
     "folders.cards": Setting("comfort", "cards", _TEXTS, "METIER_CARDS"),
     "folders.agents": Setting("comfort", "agents", _TEXTS, "METIER_AGENTS"),
     "abilities.minSignal": Setting("narrowed", "ability_signal", Field(type="number", least=0)),
+    "selection.scorer": Setting("power", "agent_scorer", text(choices=("spec", "learned"))),
     "lint.select": Setting("comfort", "lint_select", _TEXTS, "METIER_LINT_SELECT"),
     "lint.ignore": Setting("comfort", "lint_ignore", _TEXTS, "METIER_LINT_IGNORE"),
     "lint.per-file-ignores": Setting(

@@ -8,7 +8,9 @@ from metier.core.coerce import texts_of
 from metier.core.nearest import did_you_mean
 from metier.core.ranking import (
     BY_WORDS,
+    CHANCE_EVIDENCE,
     COSINE_EVIDENCE,
+    OWN_EVIDENCE,
     Document,
     Ranked,
     Task,
@@ -141,8 +143,10 @@ class SkillFinder:
     def _explained(self, one: Ranked, row: Row) -> RankedDocument:
         assert self._terms is not None
         matched, against = self._matched(one, row)
-        meaning = round(COSINE_EVIDENCE * max(0.0, one.cosine), 6)
-        related = round(one.related, 6)
+        share = 1.0 if one.chance is None else OWN_EVIDENCE
+        meaning = round(share * COSINE_EVIDENCE * max(0.0, one.cosine), 6)
+        related = round(share * one.related, 6)
+        examples = round(CHANCE_EVIDENCE * (one.chance or 0.0), 6)
         return RankedDocument(
             kind="skill",
             id=row.id,
@@ -153,10 +157,11 @@ class SkillFinder:
             evidence=one.evidence,
             fires=fires(one, self._threshold),
             parts={
-                "words": round(one.evidence - meaning - related, 6),
+                "words": round(one.evidence - meaning - related - examples, 6),
                 "related": related,
                 "meaning": meaning,
-            },
+            }
+            | ({} if one.chance is None else {"examples": examples}),
             matched=matched,
             against=against,
             related=self._related_in(one, row),

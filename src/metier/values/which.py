@@ -25,7 +25,7 @@ class RankedDocument:
     fires: bool
     """Whether its evidence reaches the threshold."""
     parts: Mapping[str, float]
-    """What its words, related words and its meaning add to the evidence."""
+    """What its words, related words, meaning and examples add to the evidence."""
     matched: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Field → the words of the task that it has."""
     against: Sequence[str] = ()
