@@ -34,6 +34,8 @@ SCHEMA_OF = {
     "reports explain": "report-explanation",
     "history record": "record",
     "which": "which",
+    "eval": "eval",
+    "eval history": "eval-history",
     "select": "select",
     "run": "run",
     "runs list": "runs",
