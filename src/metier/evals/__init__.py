@@ -1,0 +1,1 @@
+"""Evaluation cases: how well documents are chosen for tasks."""
