@@ -61,6 +61,10 @@ class Asked:
         return [one.messages[0].text for one in self.requests if len(one.messages) == 1]
 
 
+def _always(value: Any) -> Any:
+    return lambda *_: value
+
+
 class Trial:
     """A workspace with skills of Claude Code, and a model."""
 
@@ -80,8 +84,8 @@ class Trial:
 
     def use(self, model: Any, price: Price | None = None) -> None:
         agency = self.catalog.agency
-        agency.model = lambda name: model  # type: ignore[method-assign]
-        agency.price = lambda name: price  # type: ignore[method-assign]
+        agency.model = _always(model)  # type: ignore[method-assign]
+        agency.price = _always(price)  # type: ignore[method-assign]
 
     def plan(self, *cases: EvalCase, **settings: Any) -> LivePlan:
         defaults = {"model": "scripted:test", "host": self.host, "backoff_ms": 0}
