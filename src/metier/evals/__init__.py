@@ -1,1 +1,1 @@
-"""Evaluation cases: how well documents are chosen for tasks."""
+"""Evaluation cases: the files they are in, figures over their results, and comparisons."""
