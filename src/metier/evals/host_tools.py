@@ -88,17 +88,17 @@ class Loading(NamedTuple):
 
     tools: HostTools
     names: Mapping[str, str]
-    """Name of a listed skill, in lower case → its path in the catalog."""
+    """Name of a listed skill, in lower case → its name in the catalog."""
     files: Mapping[str, str]
     """Its file, as the listing or the host writes it, in lower case → the same."""
 
     def loaded(self, tool: str, args: Any) -> list[str]:
-        """The paths of the skills that a call loads, usually one or none."""
+        """The skills that a call loads, usually one or none."""
         given = args if isinstance(args, Mapping) else {}
         if self.tools.loader and tool == self.tools.loader:
-            path = self.names.get(self.asked(given).lower())
-            return [path] if path else []
-        found = (path for text in _texts(args) for path in self._in_text(text.lower()))
+            name = self.names.get(self.asked(given).lower())
+            return [name] if name else []
+        found = (name for text in _texts(args) for name in self._in_text(text.lower()))
         return list(dict.fromkeys(found))
 
     def asked(self, args: Any) -> str:
@@ -110,11 +110,11 @@ class Loading(NamedTuple):
     def _in_text(self, text: str) -> Iterator[str]:
         if FILE not in text:
             return
-        for file, path in self.files.items():
+        for file, name in self.files.items():
             at = text.find(file)
             while at >= 0:
                 if at == 0 or text[at - 1] not in _BEFORE_A_PATH:
-                    yield path
+                    yield name
                     break
                 at = text.find(file, at + 1)
 

@@ -2,12 +2,11 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from math import sqrt
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-_Z = 1.959964
-"""95 % of a normal distribution lie within so many deviations."""
+from metier.evals.figures import figure_of
+from metier.values.evals import Figure, figures_json
 
 
 class Judgement(NamedTuple):
@@ -15,14 +14,16 @@ class Judgement(NamedTuple):
 
     is_right: bool
     """The right skill is among them, or each that is right if each is wanted."""
+    is_wrong: bool
+    """One is among them that must not be."""
     is_forbidden: bool
-    """One is among them that must not be, or there are too many."""
+    """That, or there are more than may be."""
     is_empty: bool
     passes: bool
 
 
 class LiveCase(NamedTuple):
-    """An evaluation case whose skills are paths in the catalog."""
+    """An evaluation case whose skills are called as the catalog calls them."""
 
     task: str
     right: tuple[str, ...] = ()
@@ -35,20 +36,17 @@ class LiveCase(NamedTuple):
     file: str = ""
     number: int = 0
 
-    @property
-    def forbids(self) -> bool:
-        return bool(self.wrong) or self.nothing or self.most is not None
-
     def judged(self, loaded: Iterable[str]) -> Judgement:
         seen, right = set(loaded), set(self.right)
         is_right = bool(right) and (right <= seen if self.every else not right.isdisjoint(seen))
+        is_wrong = not seen.isdisjoint(self.wrong)
         is_forbidden = (
-            not seen.isdisjoint(self.wrong)
+            is_wrong
             or (self.nothing and bool(seen))
             or (self.most is not None and len(seen) > self.most)
         )
         passes = not is_forbidden and (is_right or not right)
-        return Judgement(is_right, is_forbidden, not seen, passes)
+        return Judgement(is_right, is_wrong, is_forbidden, not seen, passes)
 
     def to_json(self) -> dict[str, Any]:
         found = self._asdict()
@@ -60,36 +58,18 @@ class LiveCase(NamedTuple):
         return cls(**{**data, **lists})
 
 
-class Share(NamedTuple):
-    """A share with its 95 % interval (Wilson)."""
-
-    value: float
-    low: float
-    high: float
-    cases: int
-
-    def to_json(self) -> dict[str, Any]:
-        return {key: round(value, 4) for key, value in self._asdict().items()}
-
-
-def share_of(values: Sequence[float]) -> Share | None:
+def _figure(values: Sequence[float]) -> Figure:
     """The mean of one share a case. Tries of a case are not independent, so cases are counted."""
-    count = len(values)
-    if not count:
-        return None
-    mean = sum(values) / count
-    scale = 1 + _Z * _Z / count
-    middle = (mean + _Z * _Z / (2 * count)) / scale
-    half = _Z / scale * sqrt(mean * (1 - mean) / count + _Z * _Z / (4 * count * count))
-    return Share(mean, max(0.0, middle - half), min(1.0, middle + half), count)
+    return figure_of("recall", values)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CaseResult:
+class LiveResult:
     """The tries of one case."""
 
     case: LiveCase
     right: int = 0
+    wrong: int = 0
     forbidden: int = 0
     other: int = 0
     """Only skills were loaded that the case does not speak of."""
@@ -100,17 +80,18 @@ class CaseResult:
     errors: int = 0
     unfinished: int = 0
     loaded: Mapping[str, int]
-    """Path of a skill → in how many tries it was loaded."""
+    """Skill → in how many tries it was loaded."""
 
     @classmethod
     def of(
         cls, case: LiveCase, loaded: Sequence[Sequence[str]], errors: int, unfinished: int
-    ) -> "CaseResult":
+    ) -> "LiveResult":
         """`loaded` has, for each try that ended, the skills that it loaded."""
         found = [case.judged(one) for one in loaded]
         return cls(
             case=case,
             right=sum(one.is_right for one in found),
+            wrong=sum(one.is_wrong for one in found),
             forbidden=sum(one.is_forbidden for one in found),
             other=sum(not (one.is_right or one.is_forbidden or one.is_empty) for one in found),
             nothing=sum(one.is_empty for one in found),
@@ -118,7 +99,7 @@ class CaseResult:
             tries=len(found),
             errors=errors,
             unfinished=unfinished,
-            loaded=Counter(path for one in loaded for path in dict.fromkeys(one)),
+            loaded=Counter(name for one in loaded for name in dict.fromkeys(one)),
         )
 
     @property
@@ -131,14 +112,14 @@ class CaseResult:
         """Whether what `metier which` names passes."""
         return self.case.judged(self.case.offline).passes
 
-    def to_json(self, shown: Mapping[str, str]) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         case = self.case
         return {
             "task": case.task,
             "file": case.file,
             "number": case.number,
-            "skills": _names(case.right, shown),
-            "notSkills": _names(case.wrong, shown),
+            "skills": list(case.right),
+            "notSkills": list(case.wrong),
             "nothing": case.nothing,
             "right": self.right,
             "forbidden": self.forbidden,
@@ -147,15 +128,11 @@ class CaseResult:
             "tries": self.tries,
             "errors": self.errors,
             "unfinished": self.unfinished,
-            "loaded": {shown.get(path, path): count for path, count in self.loaded.items()},
-            "offline": _names(case.offline, shown),
+            "loaded": dict(self.loaded),
+            "offline": list(case.offline),
             "livePasses": self.live,
             "offlinePasses": self.offline,
         }
-
-
-def _names(paths: Iterable[str], shown: Mapping[str, str]) -> list[str]:
-    return [shown.get(path, path) for path in paths]
 
 
 class Agreement(NamedTuple):
@@ -167,14 +144,14 @@ class Agreement(NamedTuple):
     both_fail: int = 0
 
     @classmethod
-    def of(cls, results: Iterable[CaseResult]) -> "Agreement":
+    def of(cls, results: Iterable[LiveResult]) -> "Agreement":
         pairs = Counter((one.live, one.offline) for one in results if one.live is not None)
         return cls(pairs[True, True], pairs[True, False], pairs[False, True], pairs[False, False])
 
     @property
-    def share(self) -> Share | None:
+    def share(self) -> Figure:
         agreeing = self.both_pass + self.both_fail
-        return share_of([1.0] * agreeing + [0.0] * (sum(self) - agreeing))
+        return _figure([1.0] * agreeing + [0.0] * (sum(self) - agreeing))
 
     @property
     def kappa(self) -> float | None:
@@ -188,13 +165,13 @@ class Agreement(NamedTuple):
         return (observed - by_chance) / (1 - by_chance) if by_chance < 1 else None
 
     def to_json(self) -> dict[str, Any]:
-        share, kappa = self.share, self.kappa
+        kappa = self.kappa
         return {
             "bothPass": self.both_pass,
             "onlyLivePasses": self.only_live,
             "onlyOfflinePasses": self.only_offline,
             "bothFail": self.both_fail,
-            "share": share.to_json() if share else None,
+            "share": self.share.to_json(),
             "kappa": None if kappa is None else round(kappa, 4),
         }
 
@@ -205,38 +182,34 @@ class LiveReport:
 
     model: str
     host: str
-    results: Sequence[CaseResult]
-    shown: Mapping[str, str]
-    """Path of a skill → its name."""
+    results: Sequence[LiveResult]
 
     @property
-    def recall(self) -> Share | None:
-        """How often the right skill was loaded, among cases that have one."""
-        found = [one for one in self.results if one.case.right and one.tries]
-        return share_of([one.right / one.tries for one in found])
+    def figures(self) -> dict[str, Figure]:
+        """By the names of the figures without a model; a try counts as a part of its case."""
+        ended = [one for one in self.results if one.tries]
+        return {
+            "recall": _figure([one.right / one.tries for one in ended if one.case.right]),
+            "falseFires": _figure([one.wrong / one.tries for one in ended if one.case.wrong]),
+            "silent": _figure([one.nothing / one.tries for one in ended if one.case.right]),
+            "speaksWrongly": _figure(
+                [1 - one.nothing / one.tries for one in ended if one.case.nothing]
+            ),
+        }
 
     @property
-    def false_fires(self) -> Share | None:
-        """How often a forbidden skill was loaded, among cases that forbid one."""
-        found = [one for one in self.results if one.case.forbids and one.tries]
-        return share_of([one.forbidden / one.tries for one in found])
-
-    @property
-    def offline_recall(self) -> Share | None:
-        cases = [one.case for one in self.results if one.case.right and one.tries]
-        return share_of([float(one.judged(one.offline).is_right) for one in cases])
-
-    @property
-    def offline_false_fires(self) -> Share | None:
-        cases = [one.case for one in self.results if one.case.forbids and one.tries]
-        return share_of([float(one.judged(one.offline).is_forbidden) for one in cases])
+    def offline(self) -> dict[str, Figure]:
+        """The same figures of what `metier which` names, over the same cases."""
+        cases = [one.case for one in self.results if one.tries]
+        found = [LiveResult.of(one, [one.offline], 0, 0) for one in cases]
+        return replace(self, results=found).figures
 
     @property
     def agreement(self) -> Agreement:
         return Agreement.of(self.results)
 
     @property
-    def differing(self) -> list[CaseResult]:
+    def differing(self) -> list[LiveResult]:
         """Cases whose live and offline verdicts differ."""
         return [one for one in self.results if one.live not in (None, one.offline)]
 
@@ -249,19 +222,14 @@ class LiveReport:
         return sum(one.unfinished for one in self.results)
 
     def to_json(self) -> dict[str, Any]:
-        shares = {
-            "recall": self.recall,
-            "falseFires": self.false_fires,
-            "offlineRecall": self.offline_recall,
-            "offlineFalseFires": self.offline_false_fires,
-        }
         return {
             "model": self.model,
             "host": self.host,
-            **{key: one.to_json() if one else None for key, one in shares.items()},
+            "figures": figures_json(self.figures),
+            "offlineFigures": figures_json(self.offline),
             "agreement": self.agreement.to_json(),
             "differing": [one.case.task for one in self.differing],
             "errors": self.errors,
             "unfinished": self.unfinished,
-            "cases": [one.to_json(self.shown) for one in self.results],
+            "cases": [one.to_json() for one in self.results],
         }

@@ -6,9 +6,9 @@ from statistics import mean
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from metier.core.budget import CountTokens
-from metier.errors import MetierError, NotFoundError, UsageError
+from metier.errors import MetierError, UsageError
 from metier.evals.host_tools import HOST_TOOLS
-from metier.evals.verdicts import CaseResult, LiveCase, LiveReport
+from metier.evals.verdicts import LiveCase, LiveReport, LiveResult
 from metier.flow.listing import HostListing
 from metier.flow.live_tries import TRY
 from metier.listing.rules import Shown
@@ -16,10 +16,10 @@ from metier.run.models import Price, ProviderModel
 from metier.run.store import RunStore
 from metier.values.agents import AgentProfile, Limits
 from metier.values.documents import Document
-from metier.values.evals import EvalCase
+from metier.values.evals import CaseResult, Evaluation
+from metier.values.files import Kind
 from metier.values.rows import Row
 from metier.values.runs import OnEvent, RunRecord, RunResult, StepRecord, Usage
-from metier.values.which import Which
 
 if TYPE_CHECKING:
     from metier.flow.running import Agency
@@ -49,7 +49,7 @@ class LiveCatalog(Protocol):
     def listing(self, host: str, context: int | None = None) -> HostListing: ...
     def skill_meant(self, wanted: str) -> Row: ...
     def document(self, row: Row) -> Document: ...
-    def which(self, task: str, *, host: str | None, everything: bool) -> Which: ...
+    def documents(self, kind: Kind, *, shadowed: bool = False) -> list[Row]: ...
 
 
 class LiveSettings(NamedTuple):
@@ -106,23 +106,22 @@ class LivePlan(NamedTuple):
         return f"{count} cases, {settings.tries} tries each, listed as in {settings.host}"
 
 
-def planned(catalog: LiveCatalog, cases: Sequence[EvalCase], settings: LiveSettings) -> LivePlan:
-    """Everything that an evaluation needs, and what it will cost. Raises `UsageError`.
+def planned(catalog: LiveCatalog, offline: Evaluation, settings: LiveSettings) -> LivePlan:
+    """Everything that the live evaluation of the same cases needs, and what it will cost.
 
-    Cases that say nothing about skills, and cases that teach, are left out.
+    Cases that are not scored, or say nothing about skills, are left out. Raises `UsageError`.
     """
     catalog.require_trust("asking a model")
     check_model(catalog.agency, settings.model)
     price = _price(catalog.agency, settings)
-    listing = catalog.listing(settings.host, settings.context)
-    wanted = [one for one in cases if _is_about_skills(one) and not one.training]
-    if not wanted:
+    cases = [_live(one) for one in offline.results if one.is_scored and _is_about_skills(one)]
+    if not cases:
         raise UsageError("no case expects or forbids a skill", hint="metier eval --help")
-    skills = _Skills(catalog, settings.host)
-    asked = [skills.case(one) for one in wanted]
-    given = _input(listing, settings, asked, skills.shown)
-    profile = _profile(listing.listing.rendered(), settings, len(asked))
-    notes = _notes(len(cases) - len(wanted), skills.unknown, given, asked)
+    listing = catalog.listing(settings.host, settings.context)
+    handles = {row.path: row.handle for row in catalog.documents("skill", shadowed=True)}
+    given = _input(listing, settings, cases, handles)
+    profile = _profile(listing.listing.rendered(), settings, len(cases))
+    notes = _notes(len(offline.results) + offline.training - len(cases), given, cases)
     estimate = _estimate(catalog, profile, given, settings, price)
     return LivePlan(profile, given, settings, estimate, notes)
 
@@ -146,91 +145,68 @@ def _price(agency: "Agency", settings: LiveSettings) -> Price | None:
     return price
 
 
-def _is_about_skills(case: EvalCase) -> bool:
-    return bool(case.skills or case.not_skills or case.nothing) or case.most is not None
+def _is_about_skills(result: CaseResult) -> bool:
+    case = result.case
+    return bool(result.right or result.wrong or case.nothing) or case.most is not None
 
 
-class _Skills:
-    """Finds the skills that cases name."""
-
-    def __init__(self, catalog: LiveCatalog, host: str) -> None:
-        self._catalog = catalog
-        self._host = host
-        self._known: dict[str, str] = {}
-        self.shown: dict[str, str] = {}
-        self.unknown: dict[str, None] = {}
-
-    def case(self, case: EvalCase) -> LiveCase:
-        found = self._catalog.which(case.task, host=self._host, everything=False)
-        self.shown.update({one.path: one.name for one in found.named})
-        return LiveCase(
-            task=case.task,
-            right=tuple(map(self._path, case.skills)),
-            wrong=tuple(map(self._path, case.not_skills)),
-            nothing=case.nothing,
-            every=case.every,
-            most=case.most,
-            offline=tuple(one.path for one in found.named),
-            file=case.file,
-            number=case.number,
-        )
-
-    def _path(self, name: str) -> str:
-        """The path of a skill; its name if there is none."""
-        if name not in self._known:
-            try:
-                row = self._catalog.skill_meant(name)
-                self._known[name] = row.path
-                self.shown[row.path] = row.handle
-            except NotFoundError:
-                self._known[name] = name
-                self.unknown[name] = None
-        return self._known[name]
+def _live(result: CaseResult) -> LiveCase:
+    case = result.case
+    return LiveCase(
+        task=case.task,
+        right=tuple(result.right),
+        wrong=tuple(result.wrong),
+        nothing=case.nothing,
+        every=case.every,
+        most=case.most,
+        offline=tuple(result.named),
+        file=case.file,
+        number=case.number,
+    )
 
 
 def _input(
-    listing: HostListing, settings: LiveSettings, cases: Sequence[LiveCase], shown: dict[str, str]
+    listing: HostListing,
+    settings: LiveSettings,
+    cases: Sequence[LiveCase],
+    handles: Mapping[str, str],
 ) -> dict[str, Any]:
     """What the run stores: cases, and by which names and files skills are loaded."""
-    entries = [
-        (entry, listing.by_id[id(entry.skill)].row.path)
-        for entry in listing.listing.entries
-        if id(entry.skill) in listing.by_id and entry.state != "invisible"
-    ]
-    names = {**shown}
-    for entry, path in entries:
-        names.setdefault(path, entry.name)
+    entries = []
+    for entry in listing.listing.entries:
+        if id(entry.skill) in listing.by_id and entry.state != "invisible":
+            row = listing.by_id[id(entry.skill)].row
+            entries.append((entry, handles.get(row.path, row.name)))
     return {
         "host": settings.host,
         "tries": settings.tries,
         "cases": [one.to_json() for one in cases],
         "names": _names(entries),
         "files": _files(entries, listing.listing.lines),
-        "shown": names,
     }
 
 
 def _names(entries: Sequence[tuple[Shown, str]]) -> dict[str, str]:
     """As the listing shows it, then by its folder, then by its front matter."""
     found: dict[str, str] = {}
-    pairs = [(entry.name, path) for entry, path in entries]
-    pairs += [(entry.skill.folder, path) for entry, path in entries]
-    pairs += [(entry.skill.name, path) for entry, path in entries]
-    for name, path in pairs:
-        found.setdefault(name.lower(), path)
+    pairs = [(entry.name, handle) for entry, handle in entries]
+    pairs += [(entry.skill.folder, handle) for entry, handle in entries]
+    pairs += [(entry.skill.name, handle) for entry, handle in entries]
+    for name, handle in pairs:
+        found.setdefault(name.lower(), handle)
     found.pop("", None)
     return found
 
 
 def _files(entries: Sequence[tuple[Shown, str]], lines: Sequence[str]) -> dict[str, str]:
     """With short names for folders, where the listing has them."""
-    found = {entry.skill.path.lower(): path for entry, path in entries}
+    found = {entry.skill.path.lower(): handle for entry, handle in entries}
     aliases = [match.groups() for line in lines if (match := _ALIAS.fullmatch(line))]
     for alias, root in aliases:
-        for entry, path in entries:
+        for entry, handle in entries:
             if entry.skill.path.startswith(f"{root}/"):
                 short = entry.skill.path.removeprefix(f"{root}/")
-                found.setdefault(f"{alias}/{short}".lower(), path)
+                found.setdefault(f"{alias}/{short}".lower(), handle)
     return found
 
 
@@ -269,18 +245,15 @@ def step_id(case: int, number: int) -> str:
     return f"case-{case + 1}-try-{number + 1}"
 
 
-def _notes(
-    skipped: int, unknown: Mapping[str, None], given: Mapping[str, Any], cases: Sequence[LiveCase]
-) -> list[str]:
+def _notes(skipped: int, given: Mapping[str, Any], cases: Sequence[LiveCase]) -> list[str]:
     notes = []
     if skipped:
         left_out = "1 case is" if skipped == 1 else f"{skipped} cases are"
-        notes.append(f"{left_out} left out: about no skill, or there to teach")
-    if unknown:
-        notes.append(f"not in the catalog: {', '.join(unknown)}")
-    listed = set(given["names"].values())
-    right = {path for one in cases for path in one.right} - set(unknown)
-    if unlisted := sorted(given["shown"][path] for path in right - listed):
+        why = "it teaches, is not scored, or is about no skill"
+        why = why if skipped == 1 else "they teach, are not scored, or are about no skill"
+        notes.append(f"{left_out} left out: {why}")
+    right = {name for one in cases for name in one.right}
+    if unlisted := sorted(right.difference(given["names"].values())):
         notes.append(f"{given['host']} does not show the model: {', '.join(unlisted)}")
     return notes
 
@@ -304,13 +277,13 @@ def _estimate(
     return Estimate(len(cases), tries, requests, Usage(asked, requests * _OUTPUT), price)
 
 
-def _mean_tokens(catalog: LiveCatalog, paths: Sequence[str]) -> int:
+def _mean_tokens(catalog: LiveCatalog, names: Sequence[str]) -> int:
     """Of the texts of some skills."""
-    step = max(1, len(paths) // _SAMPLED)
+    step = max(1, len(names) // _SAMPLED)
     sizes = []
-    for path in paths[::step][:_SAMPLED]:
+    for name in names[::step][:_SAMPLED]:
         try:
-            row = catalog.skill_meant(path)
+            row = catalog.skill_meant(name)
             sizes.append(catalog.count_tokens(catalog.document(row).body))
         except MetierError:  # it has changed since the refresh
             continue
@@ -364,10 +337,8 @@ def report_of(run: RunRecord, steps: Sequence[StepRecord]) -> LiveReport:
         loaded = [one.output["loaded"] for one in tries if one.state == "succeeded"]
         errors = sum(map(_is_error, tries))
         rest = given["tries"] - len(loaded) - errors
-        results.append(CaseResult.of(LiveCase.of(data), loaded, errors, rest))
-    return LiveReport(
-        model=run.request["model"], host=given["host"], results=results, shown=given["shown"]
-    )
+        results.append(LiveResult.of(LiveCase.of(data), loaded, errors, rest))
+    return LiveReport(model=run.request["model"], host=given["host"], results=results)
 
 
 def _is_error(step: StepRecord) -> bool:

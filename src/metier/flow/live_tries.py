@@ -83,9 +83,9 @@ class Tries:
             return f"There is no text of a skill '{loading.asked(args)[:100]}' in this session."
         return _NO_OUTPUT
 
-    def _text(self, path: str) -> str:
+    def _text(self, name: str) -> str:
         try:
-            return self._catalog.document(self._catalog.skill_meant(path)).body[:_MOST_TEXT]
+            return self._catalog.document(self._catalog.skill_meant(name)).body[:_MOST_TEXT]
         except MetierError as error:  # it was deleted or broken since the evaluation began
             return f"The text of the skill cannot be read: {error.message}"
 
