@@ -214,10 +214,11 @@ class Attended(NamedTuple):
 
     def finish(self, begin: Begin) -> int:
         with progress(self.session, is_shown=not self.events) as shown:
-            result = asyncio.run(self._run(begin, shown))
+            result = asyncio.run(self.run(begin, shown))
         return self.tell(result)
 
-    async def _run(self, begin: Begin, shown: Progress) -> RunResult:
+    async def run(self, begin: Begin, shown: Progress) -> RunResult:
+        """Run to the end, or until a signal cancels it."""
         begun: list[str] = []
         traced = self.catalog.agency.spans()
 
