@@ -6,6 +6,10 @@ from dataclasses import replace
 from typing import Protocol
 
 from metier.core.nearest import Nearest
+from metier.evals.bars import BARS as BARS
+from metier.evals.bars import FailedBar as FailedBar
+from metier.evals.bars import failed_bars as failed_bars
+from metier.evals.figures import FIGURES as FIGURES
 from metier.evals.figures import confusions_of, faults_of, figures_of, has_right, skill_figures
 from metier.flow.eval_cases import Cases, cases_of
 from metier.index.documents import skills_in
