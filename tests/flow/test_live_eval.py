@@ -11,10 +11,10 @@ from conftest import Workspace
 from metier.catalog import Catalog
 from metier.errors import ModelError, TrustError, UsageError
 from metier.evals.verdicts import LiveReport
-from metier.flow.live_eval import AGENT, LivePlan, LiveSettings, planned, report_of, resume, start
+from metier.flow.live_eval import LivePlan, LiveSettings, planned, report_of, resume, start
 from metier.flow.live_tries import ROUNDS
 from metier.run.models import Price, ScriptedModel
-from metier.values.evals import EvalCase
+from metier.values.evals import LIVE_AGENT, EvalCase
 from metier.values.models import ModelReply, ModelRequest, ToolCall
 from metier.values.runs import RunResult, Usage
 
@@ -379,6 +379,6 @@ def _tree(folder: Path) -> dict[str, tuple[int, bytes]]:
 def test_the_run_is_listed_under_its_own_name(trial: Trial) -> None:
     trial.use(Asked())
     result = trial.start(BELL, SOUP, tries=2)
-    assert result.run.agent_id == AGENT
+    assert result.run.agent_id == LIVE_AGENT
     assert result.run.task == "2 cases, 2 tries each, listed as in claude-code"
     assert {one.id for one in result.steps} >= {"case-1-try-1", "case-2-try-2"}

@@ -4,14 +4,15 @@ import asyncio
 import os
 import shlex
 import sys
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from functools import wraps
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 
 from metier.catalog import Catalog
+from metier.cli.eval_formats import bar_line
+from metier.cli.eval_live_options import CONCURRENCY, TRIES, Asked, LiveOptions
 from metier.cli.eval_live_view import print_report
 from metier.cli.hosts_here import hosts_here
 from metier.cli.review import has_terminal
@@ -19,9 +20,10 @@ from metier.cli.run_agent import CANCELLED, Attended, require_trust
 from metier.cli.run_live import Progress
 from metier.cli.run_view import summary
 from metier.cli.runs import found_run
-from metier.cli.session import Session, counted
+from metier.cli.session import LAST, Session, counted
 from metier.core.text import printable
-from metier.errors import UsageError
+from metier.errors import NotFoundError, UsageError
+from metier.flow.evaluating import failed_bars
 from metier.flow.listing import LISTED
 from metier.flow.live_eval import (
     Estimate,
@@ -34,104 +36,51 @@ from metier.flow.live_eval import (
     start,
 )
 from metier.storage.places import user_home
+from metier.values.evals import LIVE_AGENT
 from metier.values.runs import Event, OnEvent, RunRecord, RunResult
 
+_OF_THE_ORDER = {"minHit1", "minNdcg"}
+_LOOKED_AT = 1_000
+"""Runs among which the last live evaluation is looked for."""
 _ENDED = ("step.succeeded", "step.failed")
 
 
-class LiveOptions(NamedTuple):
-    """The options of `metier eval` that ask a model."""
+def evaluate_live(session: Session, asked: Asked, live: LiveOptions) -> int:
+    """Ask a model about every case, or go on with that.
 
-    model: str | None
-    tries: int
-    concurrency: int
-    max_cost: float | None
-    run: str | None
-    """The evaluation to go on with."""
-    yes: bool
-
-    @property
-    def is_wanted(self) -> bool:
-        return self.model is not None or self.run is not None
-
-
-_OPTIONS = (
-    click.option(
-        "--live", "live_model", metavar="MODEL",
-        help="Ask a model, and compare: provider:model, as for 'metier run'.",
-    ),
-    click.option(
-        "--tries", type=click.IntRange(1, 100), default=3, show_default=True, metavar="N",
-        help="With --live: how often each case is asked.",
-    ),
-    click.option(
-        "--concurrency", type=click.IntRange(1, 100), default=5, show_default=True, metavar="N",
-        help="With --live: how many tries are asked at a time.",
-    ),
-    click.option(
-        "--max-cost", type=click.FloatRange(0, min_open=True), metavar="DOLLARS",
-        help="With --live: stop when it has cost more.",
-    ),
-    click.option(
-        "--resume", "live_run", metavar="RUN",
-        help="Go on with a live evaluation that stopped: an id, or 'last'.",
-    ),
-    click.option("--yes", is_flag=True, help="With --live: do not ask before it starts."),
-)  # fmt: skip
-
-
-def live_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of live evaluations; the function gets them as `live`."""
-
-    @wraps(function)
-    def wrapper(*args: Any, **given: Any) -> Any:
-        names = ("live_model", "tries", "concurrency", "max_cost", "live_run", "yes")
-        live = LiveOptions(*(given.pop(name) for name in names))
-        return function(*args, live=live, **given)
-
-    made: Callable[..., Any] = wrapper
-    for option in reversed(_OPTIONS):
-        made = option(made)
-    return made
-
-
-def evaluate_live(
-    session: Session, files: Sequence[str], host: str | None, live: LiveOptions, limit: int
-) -> int:
-    """Ask a model about every case, or go on with that; 1 if a try has no answer."""
+    1 if a bar is missed or a try has no answer.
+    """
+    for name in asked.bars.keys() & _OF_THE_ORDER:
+        raise UsageError(f"{name} needs an order of skills, which a model does not give")
     require_trust(session, "asking a model")
     with session.catalog() as catalog:
         if live.run is not None:
-            if files:
+            if asked.files:
                 hint = "the cases are those of the evaluation that is resumed"
                 raise UsageError("--resume takes no files", hint=hint)
-            return _resumed(session, catalog, live, host, limit)
-        plan = _planned(session, catalog, files, host, live)
+            return _resumed(session, catalog, asked, live)
+        plan = _planned(session, catalog, asked, live)
         _ask(session, plan, live)
 
         def begin(on_event: OnEvent) -> Coroutine[Any, Any, RunResult]:
             return start(catalog, plan, on_event)
 
-        return _finish(session, catalog, begin, plan.estimate.tries, limit)
+        return _finish(session, catalog, begin, plan.estimate.tries, asked)
 
 
-def _planned(
-    session: Session,
-    catalog: Catalog,
-    files: Sequence[str],
-    host: str | None,
-    live: LiveOptions,
-) -> LivePlan:
+def _planned(session: Session, catalog: Catalog, asked: Asked, live: LiveOptions) -> LivePlan:
     assert live.model is not None
-    wanted = host or _host_here(catalog)
+    wanted = asked.host or _host_here(catalog)
     if wanted not in LISTED:
         message = f"it is not known what {wanted} shows the model"
         raise UsageError(message, hint=f"hosts with a known rule: {', '.join(LISTED)}")
-    offline = catalog.evaluate(files, host=wanted)
+    offline = catalog.evaluate(asked.files, host=wanted)
     for problem in offline.problems:
         number = f" case {problem.number}" if problem.number else ""
         session.note(f"warning: {problem.file}{number}: {problem.message}")
-    settings = LiveSettings(live.model, wanted, live.tries, live.concurrency, live.max_cost)
+    settings = LiveSettings(
+        live.model, wanted, live.tries or TRIES, live.concurrency or CONCURRENCY, live.max_cost
+    )
     plan = planned(catalog, offline, settings)
     for note in plan.notes:
         session.note(f"note: {note}")
@@ -175,12 +124,10 @@ def _words(estimate: Estimate) -> str:
 # Going on
 
 
-def _resumed(
-    session: Session, catalog: Catalog, live: LiveOptions, host: str | None, limit: int
-) -> int:
+def _resumed(session: Session, catalog: Catalog, asked: Asked, live: LiveOptions) -> int:
     assert live.run is not None
-    run = eval_run(catalog.agency.store, found_run(catalog.agency, live.run).run_id)
-    _check_same(run, live.model, host)
+    run = _found(catalog, live.run)
+    _check_same(run, live.model, asked.host)
     if live.max_cost is not None and catalog.agency.price(run.request["model"]) is None:
         raise UsageError("--max-cost needs the price of the model, which is not known")
     steps = catalog.agency.store.steps(run.key)
@@ -189,7 +136,18 @@ def _resumed(
     def begin(on_event: OnEvent) -> Coroutine[Any, Any, RunResult]:
         return resume(catalog, run.run_id, max_cost=live.max_cost, on_event=on_event)
 
-    return _finish(session, catalog, begin, left, limit)
+    return _finish(session, catalog, begin, left, asked)
+
+
+def _found(catalog: Catalog, wanted: str) -> RunRecord:
+    """The live evaluation with that id, or the last one."""
+    if wanted != LAST:
+        return eval_run(catalog.agency.store, found_run(catalog.agency, wanted).run_id)
+    runs = catalog.agency.store.runs(limit=_LOOKED_AT, delegated=False)
+    found = next((run for run in runs if run.agent_id == LIVE_AGENT), None)
+    if found is None:
+        raise NotFoundError("there is no live evaluation yet", hint="metier eval --live MODEL")
+    return found
 
 
 def _check_same(run: RunRecord, model: str | None, host: str | None) -> None:
@@ -211,18 +169,22 @@ def _finish(
     catalog: Catalog,
     begin: Callable[[OnEvent], Coroutine[Any, Any, RunResult]],
     tries: int,
-    limit: int,
+    asked: Asked,
 ) -> int:
     with _progress(session, tries) as shown:
         result = asyncio.run(Attended(session, catalog, events=False).run(begin, shown))
     report = report_of(result.run, result.steps)
-    if session.as_json:
-        session.print_json({"schemaVersion": "1", **_run_json(result), **report.to_json()})
+    bars = failed_bars(report.figures, asked.bars)
+    if asked.as_json:
+        told = {**_run_json(result), **report.to_json(), "bars": [one.to_json() for one in bars]}
+        session.print_json({"schemaVersion": "1", **told})
     else:
-        print_report(report, limit)
+        print_report(report, asked.limit)
     session.note_wrapped(summary(result.run, result.steps))
+    for one in bars:
+        session.note(f"failed: {bar_line(one)}")
     if not report.errors and not report.unfinished:
-        return 0
+        return int(bool(bars))
     for line in _missing(result, report.errors, report.unfinished):
         session.note_wrapped(line)
     if catalog.is_kept:

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from metier.core.budget import CountTokens
 from metier.errors import MetierError, UsageError
 from metier.evals.host_tools import HOST_TOOLS
-from metier.evals.verdicts import LiveCase, LiveReport, LiveResult
+from metier.evals.verdicts import LiveCase
+from metier.evals.verdicts import LiveReport as LiveReport
+from metier.evals.verdicts import LiveResult as LiveResult
 from metier.flow.listing import HostListing
 from metier.flow.live_tries import TRY
 from metier.listing.rules import Shown
@@ -16,7 +18,7 @@ from metier.run.models import Price, ProviderModel
 from metier.run.store import RunStore
 from metier.values.agents import AgentProfile, Limits
 from metier.values.documents import Document
-from metier.values.evals import CaseResult, Evaluation
+from metier.values.evals import LIVE_AGENT, CaseResult, Evaluation
 from metier.values.files import Kind
 from metier.values.rows import Row
 from metier.values.runs import OnEvent, RunRecord, RunResult, StepRecord, Usage
@@ -24,8 +26,6 @@ from metier.values.runs import OnEvent, RunRecord, RunResult, StepRecord, Usage
 if TYPE_CHECKING:
     from metier.flow.running import Agency
 
-AGENT = "metier eval"
-"""The agent of these runs; no profile in a file can have this id."""
 ATTEMPTS = 3
 _TRY_MS = 300_000
 _MOST_OUTPUT = 4_096
@@ -216,7 +216,7 @@ def _profile(listing: str, settings: LiveSettings, cases: int) -> AgentProfile:
     limits = {} if settings.max_cost is None else {"cost": settings.max_cost}
     return AgentProfile.of(
         {
-            "agentId": AGENT,
+            "agentId": LIVE_AGENT,
             "description": "Asks a model the tasks of evaluation cases.",
             "systemPrompt": listing,
             "maxTokens": _MOST_OUTPUT,
@@ -321,7 +321,7 @@ async def resume(
 def eval_run(store: RunStore, run_id: str) -> RunRecord:
     """The run of a live evaluation. Raises `NotFoundError`, or `UsageError` for another run."""
     run = store.run(run_id)
-    if run.agent_id != AGENT:
+    if run.agent_id != LIVE_AGENT:
         hint = f"metier runs resume {run.run_id}"
         raise UsageError(f"run '{run.run_id}' is not a live evaluation", hint=hint)
     return run
