@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -13,8 +14,11 @@ from typing import Any
 import pytest
 
 from cli.printed import Finished, looked_at, run_here
-from conftest import Workspace
+from cli.run_workspace import follows
+from cli.terminals import at_terminal
+from conftest import REPOSITORY, Workspace
 from evals.model_server import ModelServer, model_server
+from reference import is_writing
 
 pytest.importorskip("pydantic_ai")
 
@@ -69,6 +73,7 @@ def team(workspace: Workspace) -> Iterator[Team]:
 
 def test_a_model_is_asked_and_compared_with_the_answer_without_one(team: Team) -> None:
     found = team.eval("evals.yaml", "--live", "own:m", "--tries", "2", "--yes")
+    follows("eval-live", found)
     assert (found["state"], found["host"], found["model"]) == ("succeeded", "claude-code", "own:m")
     bell, soup, rest = found["cases"]
     assert (bell["right"], bell["tries"], bell["loaded"]) == (2, 2, {"soup": 2, "bell": 2})
@@ -117,6 +122,7 @@ def test_errors_of_the_model_are_counted_apart(team: Team) -> None:
     finished = team.metier("eval", "evals.yaml", "--live", "own:m", "--yes", "--json")
     found = json.loads(finished.stdout)
     assert finished.returncode == 1
+    follows("eval-live", found)
     assert (found["errors"], found["cases"][1]["errors"]) == (3, 3)
     assert found["figures"]["recall"] == {"value": 1.0, "low": pytest.approx(0.2065, abs=1e-4),
                                           "high": 1.0, "hits": 1.0, "of": 1}  # fmt: skip
@@ -204,6 +210,7 @@ def tree(folder: Path) -> dict[str, tuple[int, bytes]]:
 def test_runs_show_has_every_try(team: Team) -> None:
     found = team.eval("evals.yaml", "--live", "own:m", "--yes", "--tries", "1")
     shown = json.loads(team.metier("runs", "show", found["runId"], "--json").stdout)
+    follows("run", shown)
     assert {one["stepId"]: one["output"]["loaded"] for one in shown["steps"]} == {
         "case-1-try-1": ["soup", "bell"], "case-2-try-1": ["soup"], "case-3-try-1": [],
     }  # fmt: skip
@@ -249,3 +256,32 @@ def test_a_missed_bar_fails_a_build(team: Team) -> None:
     finished = team.metier("eval", *arguments, "--min-recall", "0.5")
     assert finished.returncode == 1
     assert "failed: recall is 0.0%, below minRecall = 0.5" in finished.stderr
+
+
+# The page
+
+PAGE = REPOSITORY / "docs" / "evals-live.md"
+_LOADED = {"write": "release-notes", "does": "invoice-check", "turn": "release-notes"}
+
+
+def of_the_page(task: str, turn: int) -> dict[str, Any] | str | int:
+    wanted = _LOADED.get(task.partition(" ")[0])
+    return "Done." if turn or wanted is None else {"tool": "Skill", "args": {"skill": wanted}}
+
+
+def test_a_terminal_shows_what_the_page_shows(workspace: Workspace) -> None:
+    page = PAGE.read_text()
+    skills = REPOSITORY / "examples" / "workspace" / "skills"
+    for name in ("release-notes", "changelog", "invoice-check"):
+        shutil.copytree(skills / name, workspace.root / ".claude" / "skills" / name)
+    [cases] = re.findall(r"^Write `evals/routing.yaml`:\n\n```yaml\n(.*?)^```", page, re.M | re.S)
+    workspace.write("evals/routing.yaml", cases)
+    [block] = re.findall(r"^```text\n\$ metier (.*?)^```", page, re.M | re.S)
+    command = block.partition("\n")[0]
+    with model_server(of_the_page) as server:
+        workspace.write("metier.toml", f'[models.local]\nbase-url = "{server.url}"\n')
+        seen = at_terminal(workspace, *command.split(), "--quiet").plain
+    shown = "".join(f"{line}\n" for line in [command, *seen])
+    if is_writing():
+        PAGE.write_text(page.replace(block, shown))
+    assert PAGE.read_text().count(f"$ metier {shown}```") == 1

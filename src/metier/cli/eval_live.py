@@ -224,16 +224,17 @@ def _command(session: Session, run_id: str) -> str:
 def _progress(session: Session, tries: int) -> Iterator[Progress]:
     """A bar on a terminal; elsewhere only how to go on."""
     with ExitStack() as stack:
-        bar: Any = None
-        if tries and not session.quiet and sys.stderr.isatty():
-            made = click.progressbar(length=tries, label="asking", file=sys.stderr, width=30)
-            bar = stack.enter_context(made)
+        bars: list[Any] = []
 
         def show(event: Event) -> None:
             if event.kind == "run.started":
                 command = _command(session, event.run_id)
                 session.note(printable(f"run {event.run_id}; if it stops: {command}"))
-            elif bar is not None and event.kind in _ENDED:
-                bar.update(1)
+                if tries and not session.quiet and sys.stderr.isatty():
+                    bar = click.progressbar(length=tries, label="asking", file=sys.stderr, width=30)
+                    bars.append(stack.enter_context(bar))
+            elif event.kind in _ENDED:
+                for one in bars:
+                    one.update(1)
 
         yield Progress(show, session.note, lambda: None)

@@ -65,6 +65,9 @@ def _view(report: LiveReport, limit: int, width: int) -> Iterator[str]:
         for name, figure in report.figures.items()
         if figure.of
     ]
+    if not rows:
+        yield "no try has ended"
+        return
     yield from table(_FIGURE_COLUMNS, rows)
     yield from _agreement(report)
     yield from _cases("live and offline differ", report.differing, limit, width)

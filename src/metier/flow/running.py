@@ -5,7 +5,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 from metier.config.consent import consented
@@ -14,7 +14,7 @@ from metier.core.nearest import did_you_mean
 from metier.core.render import BETWEEN_REFERENCES, REFERENCE_PREAMBLE, as_reference
 from metier.errors import MetierError, NotFoundError, UsageError
 from metier.flow.agent_powers import check_agent, powers_of
-from metier.flow.live_tries import TRY, Tries
+from metier.flow.live_tries import TRY, live_try
 from metier.flow.run_catalog import RunCatalog
 from metier.flow.state import StateSettings, state_settings
 from metier.index.agents import stored_agents
@@ -148,7 +148,7 @@ class Agency:
 
     @cached_property
     def runner(self) -> Runner:
-        return Runner(self.store, self, self.leases, {TRY: Tries(self._catalog)})
+        return Runner(self.store, self, self.leases, {TRY: partial(live_try, self._catalog)})
 
     def close(self) -> None:
         if "store" in self.__dict__:
