@@ -35,6 +35,8 @@ SCHEMA_OF = {
     "history record": "record",
     "eval --live": "eval-live",
     "which": "which",
+    "eval": "eval",
+    "eval history": "eval-history",
     "select": "select",
     "run": "run",
     "runs list": "runs",

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from metier.catalog import Catalog
-from metier.cli.eval_formats import FORMATS, Told
+from metier.cli.eval_formats import FORMATS, Told, left_out
 from metier.cli.eval_history import command as history
 from metier.cli.eval_live_options import Asked, LiveOptions, live_options
 from metier.cli.eval_view import print_text
@@ -239,6 +239,8 @@ def _exit_code(session: Session, told: Told) -> int:
         session.note("no evaluation cases found")
         session.note("hint: metier eval suggest drafts some; docs/evals.md has the formats")
         return 1
+    if told.comparison is not None and told.comparison.left_out:
+        session.note(left_out(told.comparison))
     if evaluation.training:
         session.note(f"{counted(evaluation.training, 'training case')} not scored")
     for line in told.bar_lines():

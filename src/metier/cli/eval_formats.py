@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from xml.sax.saxutils import quoteattr
 
 from metier.cli.layout import one_line
+from metier.cli.session import counted
 from metier.flow.evaluating import FIGURES, FailedBar
 from metier.safety.escapes import visible
 from metier.values.evals import CaseResult, Comparison, Evaluation, Figure
@@ -91,6 +92,11 @@ def counts(name: str, figure: Figure) -> str:
     return f"{figure.of} cases" if name == "ndcg10" else f"{figure.hits:.0f} of {figure.of}"
 
 
+def left_out(comparison: Comparison) -> str:
+    cases = counted(comparison.left_out, "case")
+    return f"{cases} not compared: a skill is missing here or in {comparison.against}"
+
+
 def figure_rows(evaluation: Evaluation) -> list[list[str]]:
     """Title, value, interval and counts of every figure; agents and cards only if measured."""
     rows = []
@@ -117,20 +123,20 @@ def _share(figure: Figure) -> str:
 
 
 def difference_rows(comparison: Comparison) -> list[list[str]]:
-    """Before, now, and the change with its interval."""
+    """There, here, and the difference with its interval."""
     rows = []
     for name, one in comparison.differences.items():
         change = f"{100 * one.change:+.1f}"
         interval = f"{100 * one.low:+.1f} to {100 * one.high:+.1f}"
         verdict = "clear" if one.is_clear else "not clear" if one.changed else "same"
-        shares = [percent(one.before), percent(one.now)]
+        shares = [percent(one.there), percent(one.here)]
         rows.append([FIGURES[name].title, *shares, change, interval, verdict])
     return rows
 
 
 FIGURE_COLUMNS = ("figure", "value", "95% interval", "cases")
 SKILL_COLUMNS = ("skill", "recall", "false fires", "hit@1")
-DIFFERENCE_COLUMNS = ("figure", "before", "now", "change", "95% interval", "")
+DIFFERENCE_COLUMNS = ("figure", "there", "here", "change", "95% interval", "")
 FAILED_COLUMNS = ("case", "task", "what is wrong")
 CONFUSION_COLUMNS = ("skill", "lost to", "cases", "because")
 
@@ -175,15 +181,16 @@ def _changed(comparison: Comparison) -> list[list[str]]:
 
 
 def _remarks(told: Told) -> list[str]:
-    evaluation = told.evaluation
+    evaluation, comparison = told.evaluation, told.comparison
     lines = [f"Failed: {line}" for line in told.bar_lines()]
     lines += [
         f"Error: {one.file}{f' case {one.number}' if one.number else ''}: {one.message}"
         for one in evaluation.problems
     ]
     lines += [f"Error: {line}" for line in told.unknown_lines()]
+    lines += [left_out(comparison)] if comparison is not None and comparison.left_out else []
     if evaluation.training:
-        lines.append(f"{evaluation.training} training cases not scored")
+        lines.append(f"{counted(evaluation.training, 'training case')} not scored")
     return lines
 
 

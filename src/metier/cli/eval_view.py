@@ -78,7 +78,7 @@ def _view(told: Told, limit: int, width: int) -> list[str]:
     if limit and skills:
         lines += ["", *table(SKILL_COLUMNS, skills[:limit])]
         lines += more(len(skills) - limit, "skill", len(skills))
-    return [*lines, *_failed(evaluation, limit, width)]
+    return [*lines, *_lost(evaluation, limit, width), *_failed(evaluation, limit, width)]
 
 
 def _comparison(comparison: Comparison, limit: int, width: int) -> list[str]:
@@ -90,6 +90,19 @@ def _comparison(comparison: Comparison, limit: int, width: int) -> list[str]:
     return lines
 
 
+def _lost(evaluation: Evaluation, limit: int, width: int) -> list[str]:
+    """Which skill lost to which, and why one of the cases was lost."""
+    found = evaluation.confusions
+    if not found or not limit:
+        return []
+    lines = ["", click.style("lost", bold=True)]
+    for one in found[:limit]:
+        to = f"to {one.lost_to}" if one.lost_to else "to silence"
+        text = f"{one.skill} {to} in {counted(one.cases, 'case')}: {'; '.join(one.reasons)}"
+        lines += wrapped(text, width, "  ")
+    return [*lines, *more(len(found) - limit, "pair", len(found))]
+
+
 def _failed(evaluation: Evaluation, limit: int, width: int) -> list[str]:
     failed = evaluation.failed
     if not failed or not limit:
@@ -99,8 +112,6 @@ def _failed(evaluation: Evaluation, limit: int, width: int) -> list[str]:
         mark = click.style("✗", fg="red")
         lines.append(f"  {mark} {_case(one, width - 4)}")
         lines += wrapped(why(one), width, "      ")
-        if one.lost_to:
-            lines += wrapped(f"lost to {one.lost_to}", width, "      ")
     return [*lines, *more(len(failed) - limit, "failed case", len(failed))]
 
 

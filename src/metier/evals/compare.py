@@ -14,10 +14,10 @@ _MOST_DRAWS = 2_000_000
 """Draws of cases in all samples: fewer samples of many cases."""
 
 
-def compared(before: Sequence[CaseResult], now: Sequence[CaseResult], against: str) -> Comparison:
+def compared(there: Sequence[CaseResult], here: Sequence[CaseResult], against: str) -> Comparison:
     """What changed; both have the results of the same cases in the same order."""
     pairs = [
-        (old, new) for old, new in zip(before, now, strict=True) if old.is_scored and new.is_scored
+        (old, new) for old, new in zip(there, here, strict=True) if old.is_scored and new.is_scored
     ]
     differences = {}
     for name, kind in FIGURES.items():
@@ -30,17 +30,18 @@ def compared(before: Sequence[CaseResult], now: Sequence[CaseResult], against: s
         differences=differences,
         better=[new for old, new in pairs if new.passed and not old.passed],
         worse=[new for old, new in pairs if old.passed and not new.passed],
+        left_out=len(here) - len(pairs),
     )
 
 
 def _difference(pairs: Sequence[tuple[float, float]]) -> Difference:
     count = len(pairs)
-    before = sum(old for old, _ in pairs) / count
-    now = sum(new for _, new in pairs) / count
+    there = sum(old for old, _ in pairs) / count
+    here = sum(new for _, new in pairs) / count
     changes = [new - old for old, new in pairs]
     low, high = bootstrap(changes)
     changed = sum(change != 0 for change in changes)
-    return Difference(before, now, now - before, low, high, count, changed)
+    return Difference(there, here, here - there, low, high, count, changed)
 
 
 def bootstrap(changes: Sequence[float]) -> tuple[float, float]:

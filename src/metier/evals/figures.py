@@ -103,10 +103,12 @@ def faults_of(result: CaseResult) -> list[str]:
     faults = []
     if result.right and not has_right(result, named):
         missing = [name for name in result.right if name not in named]
-        faults.append(f"{_joined(missing, 'and' if case.every else 'or')} is not named")
-    faults += [f"{name} is named" for name in result.wrong if name in named]
+        verb = "are" if case.every and len(missing) > 1 else "is"
+        faults.append(f"{_joined(missing, 'and' if case.every else 'or')} {verb} not named")
+    faults += [f"'{name}' is named, and should not be" for name in result.wrong if name in named]
     if case.nothing and named:
-        faults.append(f"{_joined(named)} is named, and nothing should be")
+        verb = "is" if len(named) == 1 else "are"
+        faults.append(f"{_joined(named)} {verb} named, and nothing should be")
     if case.most is not None and len(named) > case.most:
         faults.append(f"{len(named)} skills are named, and at most {case.most} should be")
     if _agents(result) == 0.0:

@@ -78,20 +78,25 @@ def _value(raw: bytes, file: str, load_yaml: LoadYaml) -> tuple[Any, Sequence[st
     if file.lower().endswith((".yaml", ".yml")):
         return load_yaml(text)
     flaws: list[str] = []
+    if file.lower().endswith(".jsonl"):
+        return list(_lines(text, flaws)), flaws
     try:
-        if file.lower().endswith(".jsonl"):
-            lines = [line for line in text.split("\n") if line.strip()]
-            return [_json(line, flaws) for line in lines], flaws
         return _json(text, flaws), flaws
     except json.JSONDecodeError as error:
-        raise ValueError(f"not valid JSON: {error.msg}, line {_line(error, text)}") from None
+        raise ValueError(f"not valid JSON: {error.msg}, line {error.lineno}") from None
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
 
 
-def _line(error: json.JSONDecodeError, text: str) -> int:
-    """The line of the file, also of JSON Lines."""
-    return error.lineno if error.doc == text else text[: text.find(error.doc)].count("\n") + 1
+def _lines(text: str, flaws: list[str]) -> Iterator[Any]:
+    """The values of JSON Lines, without the lines that are wrong."""
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            yield _json(line, flaws)
+        except (ValueError, RecursionError):
+            flaws.append(f"line {number} is not valid JSON")
 
 
 def _json(text: str, flaws: list[str]) -> Any:

@@ -228,21 +228,21 @@ def figures_json(figures: Mapping[str, Figure]) -> dict[str, Any]:
 
 
 class Difference(NamedTuple):
-    """How much a figure changed on the same cases, with the 95 % interval of the change."""
+    """How much a figure differs on the same cases, with the 95 % interval of the difference."""
 
-    before: float
-    now: float
+    there: float
+    here: float
     change: float
     low: float
     high: float
     of: int
     """How many cases count."""
     changed: int
-    """For how many of them it changed."""
+    """For how many of them it differs."""
 
     @property
     def is_clear(self) -> bool:
-        """Whether the change is more than chance would bring."""
+        """Whether the difference is more than chance would bring."""
         return self.changed >= LEAST_CHANGED and (self.low > 0 or self.high < 0)
 
     def to_json(self) -> dict[str, Any]:
@@ -256,9 +256,11 @@ class Comparison:
     against: str
     differences: Mapping[str, Difference]
     better: Sequence[CaseResult] = ()
-    """Cases that pass now and failed there."""
+    """Cases that pass here and fail there."""
     worse: Sequence[CaseResult] = ()
-    """Cases that fail now and passed there."""
+    """Cases that fail here and pass there."""
+    left_out: int = 0
+    """Cases that one of the two cannot score, since it lacks a skill."""
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -266,6 +268,7 @@ class Comparison:
             "figures": {name: one.to_json() for name, one in self.differences.items()},
             "better": [_place(one) for one in self.better],
             "worse": [_place(one) for one in self.worse],
+            "leftOut": self.left_out,
         }
 
 
