@@ -33,6 +33,7 @@ SCHEMA_OF = {
     "reports diff": "report-diff",
     "reports explain": "report-explanation",
     "history record": "record",
+    "eval --live": "eval-live",
     "which": "which",
     "eval": "eval",
     "eval history": "eval-history",

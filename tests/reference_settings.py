@@ -78,7 +78,8 @@ MEANINGS = {
     "models": (
         '`default = "provider:model"` for agents that name none (without it the offline model);'
         " `[models.NAME]` with `base-url` and `api-key-env` for a server that speaks the OpenAI"
-        " protocol: [agents](../agents.md)"
+        " protocol: [agents](../agents.md); `prices = { MODEL = { input = 0.5, output = 2 } }`, in"
+        " dollars per million tokens, where the provider publishes none"
     ),
     "tools": (
         "`[tools.NAME]`: a command as a tool, with `argv` and, if you like, `description`,"
