@@ -14,6 +14,8 @@ from metier.values.outcomes import Exclusion, Issue
 from metier.values.rows import Page, Row, shadowed
 
 if TYPE_CHECKING:
+    from metier.config import Config
+    from metier.core.overlap import OnProgress as OnCompared
     from metier.flow.host_skills import HostView, Verdict
     from metier.flow.listing import HostListing
     from metier.flow.measuring import Measured
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from metier.storage.room import Room
     from metier.values.agents import AgentProfile
     from metier.values.documents import Card, Document
+    from metier.values.overlap import Overlap
     from metier.values.packages import Package
 
 
@@ -29,6 +32,7 @@ class Queries:
 
     store: Store
     workspace: str
+    config: "Config"
     room: "Room | None"
     source_issues: list[Issue]
     _home: str
@@ -185,6 +189,25 @@ class Queries:
             names, question, environ=os.environ, rank=rank, on_progress=on_progress
         )
         return usage_of(names, question, reading, self.room)
+
+    def overlap(
+        self,
+        skills: Sequence[str] = (),
+        *,
+        least: float = 0.6,
+        limit: int = 10,
+        host: str | None = None,
+        on_progress: "OnCompared | None" = None,
+    ) -> "Overlap":
+        """Which skills compete for the same tasks, or with these `skills`; at most `limit` pairs.
+
+        Raises `NotFoundError` for an unknown skill, `UsageError` for a host.
+        """
+        from metier.flow.overlap import OverlapQuestion, overlap_of  # few commands need it
+
+        rows = [self.skill_meant(name) for name in skills]
+        question = OverlapQuestion(least, limit, host)
+        return overlap_of(self.store, self.config.capabilities, question, rows, on_progress)
 
     def files(self) -> dict[str, str]:
         """The file of every path in documents and findings."""

@@ -16,18 +16,17 @@ from metier.core.ranking import (
     fires,
     rank,
     rank_terms,
-    stored_weight,
 )
 from metier.core.stems import STOP_WORDS
 from metier.core.terms import ASKING, parts_of, raw_words, searched, terms
 from metier.core.text import words
-from metier.core.word_table import shipped_table
 from metier.errors import UsageError
+from metier.flow.edited import EditedPool
 from metier.hosts import HOOKED, host_bit
 from metier.hosts.switches import honours_the_switch
 from metier.index.documents import select_rows
 from metier.index.pools import pool_of
-from metier.index.ranked import MOST_EXAMPLES, RankText, rank_words
+from metier.index.ranked import MOST_EXAMPLES
 from metier.index.store import Store
 from metier.storage.pool import StoredPool, nameable_to
 from metier.values.agents import STANDARD, AgentMatch, AgentProfile
@@ -293,7 +292,8 @@ class SkillFinder:
         added: list[str] = []
         for word in self._missing(row)[:MOST_WORDS_TO_ADD]:
             added.append(word)
-            pool = _Edited(self._pool, self._store, row, added)
+            text = f"{' '.join(added)}. {row.routing_text}"
+            pool = EditedPool(self._pool, self._store, [(row, text)])
             found = rank(self._task, pool)[:1]
             is_first = bool(found) and found[0].document.path == row.path
             if is_first and fires(found[0], self._threshold):
@@ -313,44 +313,3 @@ class _Single(StoredPool):
 
     def candidates(self, _keys: Sequence[int] | None) -> list[Document]:
         return super().candidates([self._key])
-
-
-class _Edited(StoredPool):
-    """A pool in which the description of one skill starts with more words."""
-
-    def __init__(self, pool: StoredPool, store: Store, row: Row, words: Sequence[str]) -> None:
-        self.__dict__.update(pool.__dict__)
-        [(self._key, known, vector)] = store.rows(
-            "SELECT key, terms, vector FROM document JOIN ranked USING (key) WHERE path = ?",
-            (row.path,),
-        )
-        examples = texts_of(row.data.get("examples"))[:MOST_EXAMPLES]
-        about = f"{' '.join(words)}. {row.routing_text}"
-        edited = rank_words(RankText(row.name, about, examples))
-        self._weights = edited.weights
-        self._added = edited.weights.keys() - known.split()
-        table = shipped_table()
-        self._vector = table.vector(edited.plain) if table else None
-        if self._vector and self._sums:
-            old = memoryview(vector).cast("h") if vector else [0] * len(self._sums)
-            parts = zip(self._sums, old, self._vector, strict=True)
-            self.mean = self._mean([total - one + other for total, one, other in parts])
-
-    def found(self, wanted: Sequence[str]) -> Mapping[str, int]:
-        known = dict(super().found(wanted))
-        for term in self._added.intersection(wanted):
-            known[term] = known.get(term, 0) + 1
-        return known
-
-    def postings(self, wanted: Sequence[str]) -> Mapping[str, Mapping[int, int]]:
-        known = dict(super().postings(wanted))
-        for term in self._weights.keys() & set(wanted):
-            known[term] = {**known.get(term, {}), self._key: stored_weight(self._weights[term])}
-        return known
-
-    def candidates(self, keys: Sequence[int] | None) -> list[Document]:
-        found = super().candidates(keys)
-        for one in found:
-            if one.key == self._key:
-                one.vector = self._vector or one.vector
-        return found
