@@ -34,6 +34,7 @@ SCHEMA_OF = {
     "reports explain": "report-explanation",
     "history record": "record",
     "which": "which",
+    "overlap": "overlap",
     "select": "select",
     "run": "run",
     "runs list": "runs",

@@ -195,6 +195,7 @@ EVERYWHERE = [
     ("listing", ("listing", "--host", "claude-code")),
     ("which", ("which", "sql, python, release")),
     ("which", ("which", "sql", "--host", "codex", "--limit", "1")),
+    ("overlap", ("overlap", "--at-least", "0")),
     ("listing", ("listing", "--host", "codex", "--show")),
 ]
 

@@ -77,22 +77,27 @@ def command(
     else:
         for row in _rows(found, limit):
             click.echo("\t".join(map(one_line, row)))
-    return _verdict(session, found, most, limit)
-
-
-def _verdict(session: Session, found: Overlap, most: float | None, limit: int) -> int:
     if not session.as_json and len(found.overlaps) > limit:
         total = len(found.overlaps)
         session.note(f"{limit:,} of {counted(total, 'pair')}: --limit {total} shows all")
-    if most is None:
-        if not found.overlaps and not found.same:
-            session.note(
-                f"none of {counted(found.skills, 'skill')} overlaps by {found.least:g} or more"
-            )
-        return 0
+    if not found.overlaps and not found.same:
+        session.note(_nothing(found, skills))
+    return _gate(session, found, most) if most is not None else 0
+
+
+def _nothing(found: Overlap, skills: Sequence[str]) -> str:
+    if not skills:
+        which = counted(found.skills, "skill")
+        return f"none of {which} overlaps by {found.least:g} or more: --at-least shows more"
+    names = shortened([f"'{name}'" for name in skills])
+    verb = "overlaps" if len(skills) == 1 else "overlap"
+    return f"{names} {verb} with no other by {found.least:g} or more: --at-least shows more"
+
+
+def _gate(session: Session, found: Overlap, most: float) -> int:
     above = found.above(most)
     if above:
-        which = counted(above, "pair") + (" overlaps" if above == 1 else " overlap")
+        which = counted(above, "pair overlaps", "pairs overlap")
         session.note(f"{which} by more than {most:g}: the highest is {found.highest:.2f}")
     return int(above > 0)
 

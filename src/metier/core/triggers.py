@@ -157,11 +157,8 @@ def _as_task(text: str, is_word: IsWord) -> str:
     first, space, rest = _THEIR.sub("my", _trimmed(text)).partition(" ")
     if not rest or not first.isascii() or not first.isalpha():
         return first + space + rest
-    verb = first.lower()
-    base = next((one for one in _bases(verb) if is_word(one)), "")
-    if base:
-        return f"{base} {rest}"
-    return f"{verb if first.istitle() else first} {rest}"
+    base = next((one for one in _bases(first.lower()) if is_word(one)), first)
+    return f"{base} {rest}"
 
 
 _SHORTEST = 3

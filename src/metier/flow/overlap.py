@@ -1,7 +1,7 @@
 """Which skills compete for the same tasks, and what would separate them."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from typing import NamedTuple
 
 from metier.core.nearest import did_you_mean
@@ -21,6 +21,8 @@ from metier.values.rows import Row
 
 LEAST = 0.6
 """The overlap from which on a pair counts, unless told otherwise."""
+FEWEST_SKILLS = 1_000
+"""Words are as rare as among so many skills at least: of two skills both have what they share."""
 _MOST_SHARED = 12
 _WORDS_OF_A_CLUSTER = 4
 _MOST_MEMBERS = 0.6
@@ -118,7 +120,7 @@ def _compare(
     distinct = list(groups.values())
 
     def rarity(term: str) -> float:
-        return idf(pool.total, counts.get(term, 1))
+        return idf(max(FEWEST_SKILLS, pool.total), counts.get(term, 1))
 
     texts = [group[0].text for group in distinct]
     pairs = overlapping(texts, rarity, pool.mean, least, on_progress)
@@ -171,7 +173,7 @@ class Compared:
     def _spelled(self, terms: Iterable[str], skill: Competitor) -> list[str]:
         telling = [term for term in terms if term not in ASKING]
         telling.sort(key=lambda term: (-self._rarity(term), term))
-        written = _written(skill.said)
+        written = _written(skill.said, set(telling))
         return list(dict.fromkeys(written.get(term, term).lower() for term in telling))
 
     def clusters(self) -> list[Cluster]:
@@ -197,7 +199,7 @@ class Compared:
         common = common or [term for term, _ in sorted(has.items(), key=_most_first)[:1]]
         written: dict[str, str] = {}
         for place in reversed(places):
-            written |= _written(self.groups[place][0].said)
+            written |= _written(self.groups[place][0].said, set(common))
         common.sort(key=lambda term: (-self._rarity(term) * has[term], term))
         named = [written.get(term, term).lower() for term in common]
         return list(dict.fromkeys(named))[:_WORDS_OF_A_CLUSTER]
@@ -207,13 +209,20 @@ def _most_first(item: tuple[str, int]) -> tuple[int, str]:
     return -item[1], item[0]
 
 
-def _written(text: str) -> Mapping[str, str]:
-    """Term → the first word of a text that has it."""
-    return {
-        term: word if term.isascii() else term
-        for word in reversed(raw_words(text))
-        for term in parts_of(word).terms
-    }
+def _written(text: str, terms: Set[str]) -> Mapping[str, str]:
+    """Term → the first word of a text that has it; of pairs of characters all in a row."""
+    found: dict[str, str] = {}
+    for word in reversed(raw_words(text)):
+        run: list[str] = []
+        for term in parts_of(word).terms:
+            if term.isascii():
+                found[term] = word
+                continue
+            is_next = run and {run[-1], term} <= terms and run[-1][-1:] == term[:1]
+            run = [*run, term] if is_next else [term]
+            joined = run[0] + "".join(one[-1] for one in run[1:])
+            found |= dict.fromkeys(run, joined)
+    return found
 
 
 def _same(groups: Iterable[Sequence[Competitor]]) -> Iterable[SameText]:
