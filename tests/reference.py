@@ -82,6 +82,7 @@ OTHER_HOMES = {
     "the MCP tool `capability_resolve`": "capability-resolution-report",
     "the MCP tools `run_start` and `run_get`": "run",
     "an MCP tool that fails": "mcp-error",
+    "`metier eval suggest --json`": "eval-suggested",
 }
 """Files and streams that follow a schema."""
 

@@ -79,7 +79,10 @@ def test_a_task_is_written_as_people_type_it(written: str, task: str) -> None:
 
 
 def test_without_triggers_the_first_sentence_is_the_task() -> None:
-    assert wanted("This skill merges PDF files (any size). It is fast.") == ["merge PDF files"]
+    text = "This skill merges PDF files (any size). It is fast."
+    assert wanted(text) == ["merge PDF files"]
+    assert not triggers_of(text).names_tasks
+    assert triggers_of(f"{text} Use when files are many.").names_tasks
 
 
 def test_what_it_is_not_for_is_told_apart() -> None:
@@ -115,7 +118,7 @@ TEXTS = st.text("ab Nnotfr.,;()\"'“”—-\n用于。、0", max_size=300) | st
 def test_tasks_are_few_short_and_distinct(text: str, examples: list[str]) -> None:
     found = triggers_of(text, examples, bool)
     assert found == triggers_of(text, examples, bool)
-    for tasks in found:
+    for tasks in (found.wanted, found.unwanted):
         assert len(tasks) <= MOST_TASKS
         assert all(0 < len(task) <= LONGEST_TASK for task in tasks)
         assert len({task.casefold() for task in tasks}) == len(tasks)

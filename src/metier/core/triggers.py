@@ -74,6 +74,8 @@ class Triggers(NamedTuple):
     """Its examples, quoted prompts, and what follows "use when"; else its first sentence."""
     unwanted: Sequence[str]
     """What follows "not for"."""
+    names_tasks: bool = True
+    """Whether the text names tasks; else its first sentence is the only one."""
 
 
 def triggers_of(text: str, examples: Iterable[str] = (), is_word: IsWord = bool) -> Triggers:
@@ -81,11 +83,13 @@ def triggers_of(text: str, examples: Iterable[str] = (), is_word: IsWord = bool)
     about, against = split_clauses(text)
     found = [*map(_trimmed, examples), *_quoted(about)]
     found += [_as_task(one, is_word) for clause in _when(about) for one in _items(clause)]
-    wanted = _distinct(found) or _distinct(_first_sentence(about, is_word))
+    named = _distinct(found)
+    wanted = named or _distinct(_first_sentence(about, is_word))
     refused = [_INSTEAD.sub("", one) for one in _SENTENCE.split(against)]
     unwanted = [_as_task(one, is_word) for part in refused for one in _items(part)]
     known = {one.casefold() for one in wanted}
-    return Triggers(wanted, [one for one in _distinct(unwanted) if one.casefold() not in known])
+    others = [one for one in _distinct(unwanted) if one.casefold() not in known]
+    return Triggers(wanted, others, bool(named))
 
 
 def _distinct(tasks: Iterable[str]) -> list[str]:

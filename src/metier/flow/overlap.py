@@ -77,7 +77,7 @@ def overlap_of(
         pairs=explained,
         overlaps=[one.overlap for one in pairs],
         clusters=[one for one in compared.clusters() if not paths or _has(one, wanted)],
-        notes=[f"'{row.handle}' is not compared: {_why(row)}" for row in wanted
+        notes=[f"'{row.handle}' is not compared: {why_not_compared(row)}" for row in wanted
                if row.path not in compared.paths],
     )  # fmt: skip
 
@@ -90,7 +90,8 @@ def _has(cluster: Cluster, wanted: Sequence[Row]) -> bool:
     return any(row.handle in cluster.names for row in wanted)
 
 
-def _why(row: Row) -> str:
+def why_not_compared(row: Row) -> str:
+    """Why a skill competes with none."""
     if row.state == "shadowed":
         return f"it is shadowed by {row.shadowed_by}"
     if row.state == "excluded":

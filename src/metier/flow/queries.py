@@ -16,6 +16,7 @@ from metier.values.rows import Page, Row, shadowed
 if TYPE_CHECKING:
     from metier.config import Config
     from metier.core.overlap import OnProgress as OnCompared
+    from metier.flow.eval_drafts import Drafts
     from metier.flow.host_skills import HostView, Verdict
     from metier.flow.listing import HostListing
     from metier.flow.measuring import Measured
@@ -208,6 +209,18 @@ class Queries:
         rows = [self.skill_meant(name) for name in skills]
         question = OverlapQuestion(least, limit, host)
         return overlap_of(self.store, self.config.capabilities, question, rows, on_progress)
+
+    def draft_cases(
+        self, skills: Sequence[str] = (), *, on_progress: "OnCompared | None" = None
+    ) -> "Drafts":
+        """Evaluation cases for these skills, or for all, from their texts, to be corrected.
+
+        Raises `NotFoundError` for an unknown skill.
+        """
+        from metier.flow.eval_drafts import draft_cases  # few commands need it
+
+        rows = [self.skill_meant(name) for name in skills]
+        return draft_cases(self.store, self.config.capabilities, rows, on_progress)
 
     def files(self) -> dict[str, str]:
         """The file of every path in documents and findings."""

@@ -1,0 +1,1 @@
+"""Evaluation cases: read, scored and compared."""
