@@ -11,6 +11,7 @@ MOST_TASKS = 12
 """The tasks that are taken from one text."""
 LONGEST_TASK = 200
 _FEWEST_WORDS = 2
+_ARTICLES = frozenset(("a", "an", "the", "any", "every", "this", "that", "your", "my"))
 _FEWEST_CHARACTERS = 2
 """Of a task in Chinese, Japanese or Korean."""
 _LONGEST_QUOTE = 12
@@ -101,7 +102,8 @@ def _is_task(text: str) -> bool:
     if len(text) > LONGEST_TASK:
         return False
     letters = sum(map(is_cjk, text))
-    return letters >= _FEWEST_CHARACTERS or len(text.split()) >= _FEWEST_WORDS
+    words = [word for word in text.split() if word.lower() not in _ARTICLES]
+    return letters >= _FEWEST_CHARACTERS or len(words) >= _FEWEST_WORDS
 
 
 def _trimmed(text: str) -> str:
@@ -147,7 +149,7 @@ def _first_sentence(text: str, is_word: IsWord) -> Iterator[str]:
     for sentence in _SENTENCE.split(text):
         plain = _trimmed(_ASIDE.sub("", sentence))
         plain = _INTRODUCTION.sub("", plain, count=1) if _INTRODUCTION.match(plain) else plain
-        task = _as_task(plain, is_word)
+        task = _as_task(plain, is_word, _of_third_person)
         if _is_task(task):
             yield task
             return
@@ -156,26 +158,33 @@ def _first_sentence(text: str, is_word: IsWord) -> Iterator[str]:
         yield " ".join(words)[:LONGEST_TASK].rpartition(" ")[0]
 
 
-def _as_task(text: str, is_word: IsWord) -> str:
-    """ "Merging their files" and "merges my files" are "merge my files"."""
+def _as_task(
+    text: str, is_word: IsWord, others: Callable[[str], Sequence[str]] = lambda _: ()
+) -> str:
+    """ "Merging their files" is "merge my files"; `others` gives more that a verb may be."""
     first, space, rest = _THEIR.sub("my", _trimmed(text)).partition(" ")
     if not rest or not first.isascii() or not first.isalpha():
         return first + space + rest
-    base = next((one for one in _bases(first.lower()) if is_word(one)), first)
-    return f"{base} {rest}"
+    bases = [*_of_gerund(first.lower()), *others(first.lower())]
+    return f"{next(filter(is_word, bases), first)} {rest}"
 
 
 _SHORTEST = 3
 
 
-def _bases(verb: str) -> list[str]:
+def _of_gerund(verb: str) -> Sequence[str]:
     """What a verb may be a form of, the likeliest first."""
-    if verb.endswith("ing") and len(verb) - 3 >= _SHORTEST:
-        base = verb[:-3]
-        if base[-1] == base[-2]:
-            return [base, base[:-1]] if base[-1] in "dfls" else [base[:-1], base]
-        return [f"{base}e", base]
-    if verb.endswith("s") and verb[-2:] not in ("ss", "us", "is") and len(verb) > _SHORTEST + 1:
-        ends = [verb[:-1], verb[:-2]] if verb.endswith("es") else [verb[:-1]]
-        return [verb[:-3] + "y", *ends] if verb.endswith("ies") else ends
-    return []
+    base = verb.removesuffix("ing")
+    if base == verb or len(base) < _SHORTEST:
+        return ()
+    if base[-1] == base[-2]:
+        return (base, base[:-1]) if base[-1] in "dfls" else (base[:-1], base)
+    return f"{base}e", base
+
+
+def _of_third_person(verb: str) -> Sequence[str]:
+    """ "Copies" is of "copy"."""
+    if not verb.endswith("s") or verb[-2:] in ("ss", "us", "is") or len(verb) <= _SHORTEST + 1:
+        return ()
+    ends = (verb[:-1], verb[:-2]) if verb.endswith("es") else (verb[:-1],)
+    return (verb[:-3] + "y", *ends) if verb.endswith("ies") else ends
