@@ -12,6 +12,7 @@ from metier.catalog import Catalog
 from metier.cli.eval_formats import FORMATS, Told, left_out
 from metier.cli.eval_history import command as history
 from metier.cli.eval_live_options import Asked, LiveOptions, live_options
+from metier.cli.eval_suggest import suggest
 from metier.cli.eval_view import print_text
 from metier.cli.groups import ArgumentGroup, GroupArgument, with_commands
 from metier.cli.session import Session, counted, metier_command
@@ -248,5 +249,5 @@ def _exit_code(session: Session, told: Told) -> int:
     return int(told.is_failed)
 
 
-command = with_commands(_eval, history, kind=ArgumentGroup)
+command = with_commands(_eval, history, suggest, kind=ArgumentGroup)
 command.subcommand_metavar = "[FILE]... | COMMAND [ARGS]..."

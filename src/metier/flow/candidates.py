@@ -3,15 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from metier.core.coerce import texts_of
 from metier.core.process import without_garbage_collection
-from metier.core.ranking import Document, Matches, Pool, stored_weight
+from metier.core.ranking import Document, Matches, Pool, Task, stored_weight
 from metier.core.word_table import shipped_table
 from metier.index.cached_pools import CachedPool, Memory
-from metier.index.ranked import MOST_EXAMPLES, RankText, RankWords, rank_words
+from metier.index.ranked import RankText, RankWords, rank_words
 from metier.index.store import Store
-from metier.storage.pool import StoredPool, mean_of
-from metier.values.rows import Row
+from metier.storage.pool import StoredPool
 from metier.values.which import ShownText
 
 if TYPE_CHECKING:
@@ -113,13 +111,12 @@ class ShownPool(CachedPool):
         ]
 
 
-class _Around(Pool):
-    """A pool that differs from another in one skill."""
+class AroundPool(Pool):
+    """A pool that differs from another in a few skills."""
 
-    def __init__(self, pool: StoredPool, key: int) -> None:
+    def __init__(self, pool: StoredPool) -> None:
         self.total, self.mean = pool.total, pool.mean
         self._pool = pool
-        self._key = key
 
     def found(self, terms: Sequence[str]) -> Mapping[str, int]:
         return self._pool.found(terms)
@@ -130,53 +127,19 @@ class _Around(Pool):
     def nameable(self, keys: Sequence[int]) -> list[int]:
         return self._pool.nameable(keys)
 
+    def chances(self, task: Task) -> Mapping[int, float]:
+        return self._pool.chances(task)
 
-class SinglePool(_Around):
+
+class SinglePool(AroundPool):
     """A pool with one candidate, compared with the mean of all."""
+
+    def __init__(self, pool: StoredPool, key: int) -> None:
+        super().__init__(pool)
+        self._key = key
 
     def best(self, _matches: Matches) -> list[int]:
         return [self._key]
 
     def candidates(self, _keys: Sequence[int] | None) -> list[Document]:
         return self._pool.candidates([self._key])
-
-
-class EditedPool(_Around):
-    """A pool in which the description of one skill starts with more words."""
-
-    def __init__(self, pool: StoredPool, store: Store, row: Row, words: Sequence[str]) -> None:
-        [(key, known, vector)] = store.rows(
-            "SELECT key, terms, vector FROM document JOIN ranked USING (key) WHERE path = ?",
-            (row.path,),
-        )
-        super().__init__(pool, key)
-        examples = texts_of(row.data.get("examples"))[:MOST_EXAMPLES]
-        about = f"{' '.join(words)}. {row.routing_text}"
-        edited = rank_words(RankText(row.name, about, examples))
-        self._weights = edited.weights
-        self._added = edited.weights.keys() - known.split()
-        self._vector = _vector(edited)
-        if self._vector and pool.sums:
-            old = memoryview(vector).cast("h") if vector else [0] * len(pool.sums)
-            parts = zip(pool.sums, old, self._vector, strict=True)
-            self.mean = mean_of([total - one + other for total, one, other in parts], pool.total)
-
-    def found(self, terms: Sequence[str]) -> Mapping[str, int]:
-        known = dict(super().found(terms))
-        for term in self._added.intersection(terms):
-            known[term] = known.get(term, 0) + 1
-        return known
-
-    def postings(self, terms: Sequence[str]) -> Mapping[str, Mapping[int, int]]:
-        known = dict(super().postings(terms))
-        for term in self._weights.keys() & set(terms):
-            known[term] = {**known.get(term, {}), self._key: stored_weight(self._weights[term])}
-        return known
-
-    def candidates(self, keys: Sequence[int] | None) -> list[Document]:
-        return [self._edited(one) for one in self._pool.candidates(keys)]
-
-    def _edited(self, one: Document) -> Document:
-        if one.key != self._key or not self._vector:
-            return one
-        return Document(one.key, one.path, one.name_terms, self._vector, one.body, one.body_words)

@@ -21,7 +21,8 @@ from metier.core.stems import STOP_WORDS
 from metier.core.terms import ASKING, terms
 from metier.core.text import words
 from metier.errors import UsageError
-from metier.flow.candidates import EditedPool, SinglePool, shown_pool, words_of
+from metier.flow.candidates import SinglePool, shown_pool, words_of
+from metier.flow.edited import EditedPool
 from metier.flow.matched_words import MatchedWords
 from metier.hosts import HOOKED, host_bit
 from metier.hosts.switches import honours_the_switch
@@ -309,7 +310,8 @@ class SkillFinder:
             return []  # more words do not help a text that is not shown
         for word in self._missing(row)[:MOST_WORDS_TO_ADD]:
             added.append(word)
-            pool = EditedPool(self._pool, self._store, row, added)
+            text = f"{' '.join(added)}. {row.routing_text}"
+            pool = EditedPool(self._pool, self._store, [(row, text)])
             found = rank(self._task, pool)[:1]
             is_first = bool(found) and found[0].document.path == row.path
             if is_first and fires(found[0], self._threshold):
