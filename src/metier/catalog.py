@@ -12,6 +12,7 @@ from metier.discover.roots import roots_for
 from metier.errors import DamagedError, UsageError
 from metier.flow.boundary import RECORD, Boundary, open_boundary, untrusted_error
 from metier.flow.boundary import workspace_of as workspace_of
+from metier.flow.examples import Examples
 from metier.flow.queries import Queries
 from metier.flow.reading import Refreshed as Refreshed
 from metier.flow.reading import (
@@ -188,6 +189,7 @@ class Catalog(Queries):
     def refresh(self, on_progress: OnProgress | None = None) -> Refreshed:
         """Bring the catalog up to date with the disk; a bad file never stops the rest."""
         changes = refresh_documents(self.store, self._read, on_progress=on_progress)
+        self.examples.learn()
         return Refreshed(changes, self.issues, self.excluded)
 
     def _read(self) -> Reading:
@@ -320,6 +322,11 @@ class Catalog(Queries):
         return self.reports.decide(report_id, decision)
 
     @cached_property
+    def examples(self) -> Examples:
+        """The examples that teach which document a task is for."""
+        return Examples(self.store, self.room, self.workspace, self.config)
+
+    @cached_property
     def reports(self) -> "Reports":
         from metier.flow.reports import ReportFiles, Reports
 
@@ -359,6 +366,7 @@ class Catalog(Queries):
         return select_agents(
             self.agents(), task, limit, team=team,
             required_capabilities=required_capabilities, exclude=exclude,
+            chances=self.examples.agent_chances(task),
         )  # fmt: skip
 
     def which(

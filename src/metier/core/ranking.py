@@ -11,6 +11,11 @@ evidence, which no other document changes:
 
     evidence = (Σ idf · (words outside the body + ⅓ of what the body adds) + related) / idf of a
                word that one document has, + 2·cosine, + 0.5 if the task has its whole name
+
+Documents with examples, which `core.learned` gives a chance, take the places of their scores in
+the order of their chances:
+
+    evidence = ¼ of that + 8·chance
 """
 
 from __future__ import annotations
@@ -46,8 +51,12 @@ BODY_EVIDENCE = 1 / 3
 COSINE_EVIDENCE = 2.0
 NAME_EVIDENCE = 0.5
 """For a task that has the whole name of a document."""
-FEWEST_WORDS, CLEAR_COSINE = 2, 0.45
-"""The words that it takes, unless the meaning is clear."""
+FEWEST_WORDS, CLEAR_COSINE, CLEAR_CHANCE = 2, 0.45, 0.3
+"""The words that it takes, unless the meaning is clear, or examples are."""
+OWN_EVIDENCE, CHANCE_EVIDENCE = 0.25, 8.0
+"""What counts of a document with examples beside its chance, and what the chance adds."""
+LIKELY = 0.1
+"""The chance that makes a candidate without any word of the task."""
 
 MOST_TERMS, MOST_BODY_TERMS = 40, 20
 """The rarest words of a task that count, and those that are looked for in bodies."""
@@ -146,6 +155,10 @@ class Pool:
         """The documents with these keys; without keys all that may be named."""
         raise NotImplementedError
 
+    def chances(self, _task: Task) -> Mapping[int, float]:
+        """How likely each document with examples is meant; empty if nothing was learnt."""
+        return {}
+
     def matches(self, weights: Mapping[str, float]) -> Matches:
         """The documents that have the terms with these weights."""
         return Matches(self.postings(list(weights)), weights)
@@ -172,7 +185,8 @@ class Ranked:
     """A candidate with its figures."""
 
     __slots__ = (
-        "cosine", "document", "evidence", "matched", "near", "related", "score", "share", "words",
+        "chance", "cosine", "document", "evidence", "matched", "near", "related", "score",
+        "share", "words",
     )  # fmt: skip
 
     def __init__(self, document: Document) -> None:
@@ -189,6 +203,8 @@ class Ranked:
         """Their evidence."""
         self.evidence = 0.0
         self.score = 0.0
+        self.chance: float | None = None
+        """By its examples; None if it has none."""
 
 
 class Task:
@@ -234,15 +250,24 @@ def rank(task: Task, pool: Pool) -> list[Ranked]:
 
 def rank_terms(task: Task, pool: Pool, terms: Terms) -> list[Ranked]:
     """As `rank`, with the terms of the task in the pool at hand."""
-    keys = None if pool.total <= SMALL_POOL else pool.best(terms.matches)
+    chances = pool.chances(task)
+    keys = None
+    if pool.total > SMALL_POOL:
+        keys = pool.best(terms.matches)
+        likely = [key for key, chance in chances.items() if chance >= LIKELY]
+        keys += pool.nameable([key for key in likely if key not in keys])
     found = [Ranked(one) for one in pool.candidates(keys)]
+    for one in found:
+        one.chance = chances.get(one.document.key)
     _weigh(found, task, terms, pool)
-    return _ordered_by_meaning(found, task, pool)
+    found = _ordered_by_meaning(found, task, pool)
+    return _ordered_by_chance(found) if chances else found
 
 
 def fires(one: Ranked, threshold: float) -> bool:
     """Whether there is evidence enough, and more than one common word."""
-    is_common = one.matched < FEWEST_WORDS and one.cosine < CLEAR_COSINE
+    is_clear = one.cosine >= CLEAR_COSINE or (one.chance or 0.0) >= CLEAR_CHANCE
+    is_common = one.matched < FEWEST_WORDS and not is_clear
     return one.evidence >= threshold and not is_common
 
 
@@ -374,7 +399,8 @@ def _is_small_number(term: str) -> bool:
 def _ordered_by_meaning(found: list[Ranked], task: Task, pool: Pool) -> list[Ranked]:
     found.sort(key=lambda one: (-round(one.words, 9), one.document.path))
     if pool.total > SMALL_POOL:
-        found = found[:BY_MEANING]
+        likely = [one for one in found[BY_MEANING:] if (one.chance or 0.0) >= LIKELY]
+        found = found[:BY_MEANING] + likely
     own = task.vector()
     if own is not None and pool.mean is not None:
         _compare(found, own, pool.mean, pool)
@@ -387,6 +413,18 @@ def _ordered_by_meaning(found: list[Ranked], task: Task, pool: Pool) -> list[Ran
     for one, words, meaning in zip(found, by_words, by_meaning, strict=True):
         one.score = round(words + gate * meaning, 6)
         one.evidence = round(one.evidence + COSINE_EVIDENCE * max(0.0, one.cosine), 6)
+    found.sort(key=lambda one: (-one.score, one.document.path))
+    return found
+
+
+def _ordered_by_chance(found: list[Ranked]) -> list[Ranked]:
+    """Documents with examples change places among themselves."""
+    taught = [(one.chance, one) for one in found if one.chance is not None]
+    scores = sorted((one.score for _, one in taught), reverse=True)
+    taught.sort(key=lambda pair: (-pair[0], -pair[1].score, pair[1].document.path))
+    for score, (chance, one) in zip(scores, taught, strict=True):
+        one.score = score
+        one.evidence = round(OWN_EVIDENCE * one.evidence + CHANCE_EVIDENCE * chance, 6)
     found.sort(key=lambda one: (-one.score, one.document.path))
     return found
 

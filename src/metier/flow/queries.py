@@ -14,6 +14,8 @@ from metier.values.outcomes import Exclusion, Issue
 from metier.values.rows import Page, Row, shadowed
 
 if TYPE_CHECKING:
+    from metier.flow.evaluating import Asked
+    from metier.flow.evaluating import OnProgress as OnCase
     from metier.flow.host_skills import HostView, Verdict
     from metier.flow.listing import HostListing
     from metier.flow.measuring import Measured
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from metier.storage.room import Room
     from metier.values.agents import AgentProfile
     from metier.values.documents import Card, Document
+    from metier.values.evals import EvalCase, Evaluation
     from metier.values.packages import Package
 
 
@@ -186,6 +189,25 @@ class Queries:
             names, question, environ=os.environ, rank=rank, on_progress=on_progress
         )
         return usage_of(names, question, reading, self.room)
+
+    def evaluate(
+        self: "Asked",
+        files: Sequence[str] = (),
+        *,
+        cases: "Sequence[EvalCase]" = (),
+        host: str | None = None,
+        on_progress: "OnCase | None" = None,
+    ) -> "Evaluation":
+        """Whether the right skills would be named, by `cases` and those in evaluation files.
+
+        Without either, the files of the workspace are found by their names. Raises `UsageError`
+        for an unknown host.
+        """
+        from metier.flow.evaluating import evaluate, read_cases  # few commands need it
+
+        read = read_cases(self, files, finds=not cases)
+        read.cases[:0] = cases
+        return evaluate(self, read, host=host, on_progress=on_progress)
 
     def files(self) -> dict[str, str]:
         """The file of every path in documents and findings."""

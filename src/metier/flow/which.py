@@ -7,7 +7,9 @@ from metier.core.coerce import texts_of
 from metier.core.nearest import did_you_mean
 from metier.core.ranking import (
     BY_WORDS,
+    CHANCE_EVIDENCE,
     COSINE_EVIDENCE,
+    OWN_EVIDENCE,
     Ranked,
     Task,
     Terms,
@@ -166,8 +168,10 @@ class SkillFinder:
         texts = RankText(row.name, row.routing_text, examples)
         if cut is not None:
             texts = RankText(cut.name, cut.text)
-        meaning = round(COSINE_EVIDENCE * max(0.0, one.cosine), 6)
-        related = round(one.related, 6)
+        share = 1.0 if one.chance is None else OWN_EVIDENCE
+        meaning = round(share * COSINE_EVIDENCE * max(0.0, one.cosine), 6)
+        related = round(share * one.related, 6)
+        taught = round(CHANCE_EVIDENCE * (one.chance or 0.0), 6)
         return RankedDocument(
             kind="skill",
             id=row.id,
@@ -178,10 +182,11 @@ class SkillFinder:
             evidence=one.evidence,
             fires=fires(one, self._threshold),
             parts={
-                "words": round(one.evidence - meaning - related, 6),
+                "words": round(one.evidence - meaning - related - taught, 6),
                 "related": related,
                 "meaning": meaning,
-            },
+            }
+            | ({} if one.chance is None else {"examples": taught}),
             explanation=MatchedWords(self._task, self._terms.near, one, texts),
             origin=row.origin,
             shown=shown.texts.get(row.path) if shown else None,

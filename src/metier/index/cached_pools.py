@@ -3,12 +3,14 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from metier.core.learned import Model
 from metier.core.ranking import SMALL_POOL, Document
 from metier.index.store import Store
 from metier.storage.pool import StoredPool
 
 MOST_POSTINGS = 1_000_000
 _MOST_DOCUMENTS = 20_000
+_MOST_LEARNED = 20_000
 """Kept in memory until the catalog changes."""
 MANY = 4
 """Questions from which on all keys are read: a single command has one."""
@@ -24,6 +26,9 @@ class Memory:
         self.documents: dict[int, Document] = {}
         self.nameable: frozenset[int] | None = None
         self.questions = 0
+        self.model: Model | None = None
+        self.knows_model = False
+        self.learned: dict[str, tuple[int, Sequence[int]]] = {}
         self.arrays: Any = None
         """What pools with arrays read."""
 
@@ -73,6 +78,23 @@ class CachedPool(StoredPool):
             rows = self._answer(f"{sql} AND {self._condition}", (self._kind,))
             self._memory.nameable = frozenset(key for (key,) in rows)
         return self._memory.nameable
+
+    def _model(self) -> Model | None:
+        memory = self._memory
+        if not memory.knows_model:
+            memory.model, memory.knows_model = super()._model(), True
+        return memory.model
+
+    def _learned_words(self, wanted: Sequence[str]) -> dict[str, tuple[int, Sequence[int]]]:
+        known = self._memory.learned
+        absent = [gram for gram in wanted if gram not in known]
+        if absent:
+            if len(known) > _MOST_LEARNED:
+                known.clear()
+                absent = list(wanted)
+            read = super()._learned_words(absent)
+            known.update((gram, read.get(gram, (0, ()))) for gram in absent)
+        return {gram: known[gram] for gram in wanted}
 
     def candidates(self, keys: Sequence[int] | None) -> list[Document]:
         if keys is None:

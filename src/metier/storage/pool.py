@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
 
+    from metier.core.learned import Model
+    from metier.core.ranking import Task
     from metier.core.word_table import Vector
 
     Rows = Callable[[str, Iterable[Any]], Sequence[tuple[Any, ...]]]
@@ -71,6 +73,33 @@ class StoredPool(Pool):
             Document(key, path, names.split(), _numbers(vector), *body)
             for key, path, names, vector, *body in rows
         ]
+
+    def chances(self, task: Task) -> Mapping[int, float]:
+        model = self._model()
+        if model is None:
+            return {}
+        from metier.core.learned import grams  # few catalogs have examples
+
+        wanted = grams(task.text)
+        return model.chances(wanted, self._learned_words(wanted), task.vector())
+
+    def _model(self) -> Model | None:
+        columns = "keys, mean, directions, unknown, scale, logistic"
+        rows = self._rows(f"SELECT {columns} FROM learned WHERE kind = ?", (self._kind,))
+        for keys, mean, directions, unknown, scale, is_logistic in rows:
+            wide, middle = memoryview(directions).cast("h"), memoryview(mean).cast("h")
+            size = len(middle)
+            parts = [wide[start : start + size] for start in range(0, len(wide), size or 1)]
+            known = memoryview(keys).cast("q")
+            from metier.core.learned import Model as Fitted
+
+            return Fitted(known, middle, parts, unknown, scale, bool(is_logistic))
+        return None
+
+    def _learned_words(self, wanted: Sequence[str]) -> dict[str, tuple[int, Vector]]:
+        sql = "SELECT gram, weight, speaks FROM learned_word"
+        found = self._for(f"{sql} WHERE kind = '{self._kind}' AND gram", wanted)
+        return {gram: (weight, memoryview(row).cast("h")) for gram, weight, row in found}
 
     def _for(self, sql: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
         """The rows of a query that ends in `IN (…)`, for any number of values."""

@@ -63,7 +63,7 @@ class RankedDocument:
     fires: bool
     """Whether its evidence reaches the threshold."""
     parts: Mapping[str, float]
-    """What its words, related words and its meaning add to the evidence."""
+    """What its words, related words, meaning and examples add to the evidence."""
     explanation: Explanation = field(default=Explanation(), repr=False, compare=False)
     origin: str = "workspace"
     """Whose it is: the user's, a trusted or an untrusted workspace's."""
