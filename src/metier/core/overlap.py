@@ -10,7 +10,7 @@ for one text is evidence for the other; meaning closes at most half of what they
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from metier.core.ranking import saturated
+from metier.core.weights import saturated
 from metier.core.threads import loading_numpy
 
 if TYPE_CHECKING:
