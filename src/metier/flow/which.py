@@ -312,9 +312,7 @@ class _Single(StoredPool):
     def __init__(self, pool: StoredPool, key: int) -> None:
         self.__dict__.update(pool.__dict__)
         self._key = key
-
-    def nameable(self, _keys: Sequence[int]) -> list[int]:
-        return [self._key]
+        self.total = 1  # so small that every document is a candidate
 
     def candidates(self, _keys: Sequence[int] | None) -> list[Document]:
         return super().candidates([self._key])
