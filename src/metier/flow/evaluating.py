@@ -23,7 +23,7 @@ from metier.values.which import Which
 
 _LOOKED_AT = 10
 """Skills of a ranking that figures look at."""
-_MOST_EXPLAINED = 200
+_MOST_EXPLAINED = 50
 """Cases whose loss is explained, which costs several rankings each."""
 
 OnProgress = Callable[[int, int], None]
@@ -219,14 +219,15 @@ class _Scorer:
         """Why an expected skill is not named, and which is first."""
         if has_right(result, result.named) or not result.right:
             return result
+        missed = next(name for name in result.right if name not in result.named)
+        first = next(iter(result.ranked), missed)
+        result = replace(result, lost_to="" if first in result.right else first)
         self._explained += 1
         if self._explained > _MOST_EXPLAINED:
             return result
-        missed = next(name for name in result.right if name not in result.named)
         answer = self._catalog.which(
             result.case.task, host=self._host, expect=missed, limit=1, everything=False
         )
         found = answer.expectation
         assert found is not None
-        lost_to = found.lost_to.name if found.lost_to else ""
-        return replace(result, lost_to=lost_to, reasons=list(found.reasons))
+        return replace(result, reasons=list(found.reasons))
