@@ -156,7 +156,8 @@ def test_a_largest_cost_stops_the_evaluation(team: Team) -> None:
     assert len(team.server.requests) == 6
     assert found["unfinished"] == 7
     assert found["errors"] == 0
-    assert "stopped at --max-cost" in finished.stderr
+    assert "stopped: it has cost $6.0000, more than --max-cost" in finished.stderr
+    assert f"--resume {found['runId']} --max-cost DOLLARS" in finished.stderr
     assert "it may stop at $5" in finished.stderr
     again = team.eval("--resume", found["runId"], "--max-cost", "100")
     assert (again["state"], again["unfinished"]) == ("succeeded", 0)

@@ -342,6 +342,12 @@ def test_cases_about_no_skill_and_cases_that_teach_are_left_out(trial: Trial) ->
         trial.plan(EvalCase(task="x", agents=["someone"]))
 
 
+def test_too_many_tries_are_refused(trial: Trial) -> None:
+    trial.use(Asked())
+    with pytest.raises(UsageError, match="101 cases with 100 tries are over 10,000 tries"):
+        trial.plan(*[REST] * 101, tries=100)
+
+
 def test_skills_that_the_model_cannot_see_are_named(trial: Trial) -> None:
     trial.workspace.skill("attic", "Cleans attics.", folder="skills/attic")
     trial.catalog.refresh()
