@@ -125,7 +125,7 @@ def planned(catalog: LiveCatalog, offline: Evaluation, settings: LiveSettings) -
     handles = {row.path: row.handle for row in catalog.documents("skill", shadowed=True)}
     given = _input(listing, settings, cases, handles)
     profile = _profile(listing.listing.rendered(), settings, len(cases))
-    notes = _notes(len(offline.results) + offline.training - len(cases), given, cases)
+    notes = _notes(len(offline.results) - len(cases), given, cases)
     estimate = _estimate(catalog, profile, given, settings, price)
     return LivePlan(profile, given, settings, estimate, notes)
 
