@@ -74,7 +74,11 @@ class EditedPool(StoredPool):
         return {term: postings for term, postings in found.items() if postings}
 
     def nameable(self, keys: Sequence[int]) -> list[int]:
-        return list(self._edits) if self._alone else self._pool.nameable(keys)
+        return (
+            [key for key in keys if key in self._edits]
+            if self._alone
+            else self._pool.nameable(keys)
+        )
 
     def candidates(self, keys: Sequence[int] | None) -> list[Document]:
         found = self._pool.candidates(list(self._edits) if self._alone else keys)
