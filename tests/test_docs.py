@@ -41,7 +41,7 @@ pytestmark = pytest.mark.slow
 REPOSITORY = Path(__file__).parents[1]
 README = REPOSITORY / "README.md"
 TUTORIAL = DOCS / "tutorial.md"
-WHICH, OVERLAP = DOCS / "which.md", DOCS / "overlap.md"
+WHICH, OVERLAP, EVALS = DOCS / "which.md", DOCS / "overlap.md", DOCS / "evals.md"
 EXAMPLE = REPOSITORY / "examples" / "workspace"
 METIER = str(Path(sys.executable).with_name("metier"))
 
@@ -215,6 +215,23 @@ def test_a_terminal_shows_what_a_page_shows_of_one(page: Path, tmp_path: Path) -
             assert seen == output
 
 
+def test_a_terminal_shows_what_the_page_about_evals_shows(tmp_path: Path) -> None:
+    session = Session(tmp_path, "examples/workspace")
+    session.agree("metier trust")
+    text = EVALS.read_text()
+    session.follow(text)
+    shown = [block for block in blocks(text, "text") if block.startswith("$ metier eval")]
+    assert shown
+    for block in shown:
+        command, _, output = block.removeprefix("$ ").partition("\n")
+        seen = session.see(command)
+        if is_writing():
+            text = text.replace(block, f"$ {command}\n{seen}")
+            EVALS.write_text(text)
+        else:
+            assert seen == output
+
+
 def test_there_are_commands_to_check() -> None:
     assert sum(block.count("$ metier ") for block in everywhere("console")) >= 10
 
@@ -292,7 +309,7 @@ def test_the_agent_of_the_readme_runs_and_can_be_resumed_and_shown(tmp_path: Pat
     assert "state: succeeded" in shown
 
 
-@pytest.mark.parametrize("page", [TUTORIAL, WHICH], ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [TUTORIAL, WHICH, EVALS], ids=lambda page: page.stem)
 def test_the_python_of_a_page_runs(page: Path, tmp_path: Path) -> None:
     session = Session(tmp_path, ".")
     session.agree("metier trust --root examples/workspace")

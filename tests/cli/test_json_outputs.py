@@ -193,6 +193,7 @@ EVERYWHERE = [
     ("doctor", ("doctor",)),
     ("doctor --host", ("doctor", "--host", "claude-code")),
     ("listing", ("listing", "--host", "claude-code")),
+    ("eval", ("eval",)),
     ("which", ("which", "sql, python, release")),
     ("which", ("which", "sql", "--host", "codex", "--limit", "1")),
     ("overlap", ("overlap", "--at-least", "0")),

@@ -1,1 +1,1 @@
-"""Evaluation cases: read, scored and compared."""
+"""Evaluation cases: the files they are in, figures over their results, and comparisons."""

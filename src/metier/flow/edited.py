@@ -4,11 +4,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from metier.core.coerce import texts_of
-from metier.core.ranking import Document, stored_weight
+from metier.core.ranking import Document, Matches
+from metier.core.weights import stored_weight
 from metier.core.word_table import shipped_table
+from metier.flow.candidates import AroundPool
 from metier.index.ranked import MOST_EXAMPLES, RankText, rank_words
 from metier.index.store import Store
-from metier.storage.pool import StoredPool
+from metier.storage.pool import StoredPool, mean_of
 from metier.values.rows import Row
 
 if TYPE_CHECKING:
@@ -23,7 +25,7 @@ class _Edit(NamedTuple):
     vector_before: "Vector | None"
 
 
-class EditedPool(StoredPool):
+class EditedPool(AroundPool):
     """A pool in which some skills have another description."""
 
     def __init__(
@@ -35,19 +37,18 @@ class EditedPool(StoredPool):
         alone: bool = False,
     ) -> None:
         """`texts` are skills with their new descriptions; with `alone` only they are candidates."""
-        self.__dict__.update(pool.__dict__)
-        self._pool = pool
+        super().__init__(pool)
         self._alone = alone
         self._edits = dict(_edit(store, row, text) for row, text in texts)
-        if self._sums:
-            sums = list(self._sums)
+        if pool.sums:
+            sums = list(pool.sums)
             for edit in self._edits.values():
                 before = edit.vector_before or [0] * len(sums)
                 after = edit.vector or [0] * len(sums)
                 sums = [
                     total - old + new for total, old, new in zip(sums, before, after, strict=True)
                 ]
-            self.mean = self._mean(sums)
+            self.mean = mean_of(sums, pool.total)
 
     def found(self, terms: Sequence[str]) -> Mapping[str, int]:
         known = dict(self._pool.found(terms))
@@ -73,12 +74,12 @@ class EditedPool(StoredPool):
             found[term] = {**old, **new} if new else old
         return {term: postings for term, postings in found.items() if postings}
 
+    def best(self, matches: Matches) -> list[int]:
+        return list(self._edits) if self._alone else super().best(matches)
+
     def nameable(self, keys: Sequence[int]) -> list[int]:
-        return (
-            [key for key in keys if key in self._edits]
-            if self._alone
-            else self._pool.nameable(keys)
-        )
+        known = self._pool.nameable(keys)
+        return [key for key in known if key in self._edits] if self._alone else known
 
     def candidates(self, keys: Sequence[int] | None) -> list[Document]:
         found = self._pool.candidates(list(self._edits) if self._alone else keys)
@@ -86,10 +87,7 @@ class EditedPool(StoredPool):
 
     def _edited(self, one: Document) -> Document:
         edit = self._edits[one.key]
-        return Document(
-            one.key, one.path, one.name_terms, list(edit.weights), edit.vector, one.body,
-            one.body_words,
-        )  # fmt: skip
+        return Document(one.key, one.path, one.name_terms, edit.vector, one.body, one.body_words)
 
 
 def _edit(store: Store, row: Row, text: str) -> tuple[int, _Edit]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 
 from metier.core.coerce import texts_of
-from metier.core.ranking import Ranked, Task, fires, named, rank
+from metier.core.ranking import Pool, Ranked, Task, fires, named, rank
 from metier.core.terms import ASKING
 from metier.core.triggers import Triggers, triggers_of
 from metier.core.word_table import shipped_table
@@ -136,7 +136,7 @@ class Separator:
                 return added
         return added
 
-    def _is_before(self, row: Row, rival: Row, task: str, pool: StoredPool) -> bool:
+    def _is_before(self, row: Row, rival: Row, task: str, pool: Pool) -> bool:
         found = [one.document.path for one in rank(Task(task), pool)[: self._most]]
         return row.path in (found[: found.index(rival.path)] if rival.path in found else found)
 
@@ -175,10 +175,10 @@ class Separator:
         known = self._pool.found(list(terms.values()))
         return sorted(times, key=lambda word: (-times[word], known.get(terms[word], 0), word))
 
-    def _alone(self, texts: Sequence[tuple[Row, str]]) -> StoredPool:
+    def _alone(self, texts: Sequence[tuple[Row, str]]) -> Pool:
         return EditedPool(self._pool, self._store, texts, alone=True)
 
-    def _firing(self, task: str, pool: StoredPool) -> set[str]:
+    def _firing(self, task: str, pool: Pool) -> set[str]:
         ranked = rank(Task(task), pool)
         return {one.document.path for one in ranked if fires(one, self._threshold)}
 
