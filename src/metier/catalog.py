@@ -12,7 +12,6 @@ from metier.discover.roots import roots_for
 from metier.errors import DamagedError, UsageError
 from metier.flow.boundary import RECORD, Boundary, open_boundary, untrusted_error
 from metier.flow.boundary import workspace_of as workspace_of
-from metier.flow.examples import Examples
 from metier.flow.queries import Queries
 from metier.flow.reading import Refreshed as Refreshed
 from metier.flow.reading import (
@@ -48,7 +47,7 @@ if TYPE_CHECKING:
     from metier.flow.shared import SharedState
     from metier.resolve.reliability import History
     from metier.resolve.report import Resolution
-    from metier.values.agents import AgentMatch, Execution
+    from metier.values.agents import Execution
     from metier.values.contracts import Mode
     from metier.values.documents import Ability
     from metier.values.resolution import Decide, Decision, MayProbe, Report
@@ -322,11 +321,6 @@ class Catalog(Queries):
         return self.reports.decide(report_id, decision)
 
     @cached_property
-    def examples(self) -> Examples:
-        """The examples that teach which document a task is for."""
-        return Examples(self.store, self.room, self.workspace, self.config)
-
-    @cached_property
     def reports(self) -> "Reports":
         from metier.flow.reports import ReportFiles, Reports
 
@@ -351,24 +345,6 @@ class Catalog(Queries):
         """The full id of the skill with that name or id. Raises `NotFoundError`."""
         return self._resolver.candidate(wanted).id
 
-    def select_agents(
-        self,
-        task: str,
-        limit: int = 3,
-        *,
-        team: str | None = None,
-        required_capabilities: Sequence[str] = (),
-        exclude: Collection[str] = (),
-    ) -> "list[AgentMatch]":
-        """The agents that fit a task, the best first, with the parts of each score."""
-        from metier.select.agents import select_agents  # a refresh with nothing to do needs none
-
-        return select_agents(
-            self.agents(), task, limit, team=team,
-            required_capabilities=required_capabilities, exclude=exclude,
-            chances=self.examples.agent_chances(task),
-        )  # fmt: skip
-
     def which(
         self,
         task: str,
@@ -388,7 +364,7 @@ class Catalog(Queries):
 
         row, config = self.skill_meant(expect) if expect else None, self.config
         question = which.SkillQuestion(task, host, limit, include_untrusted)
-        found = which.which_comes(self.store, config.capabilities, question, row)
+        found = which.which_comes(self.store, config.capabilities, question, row, self.shown_texts)
         if not everything:
             return found
         injection = None

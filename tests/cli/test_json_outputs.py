@@ -196,6 +196,7 @@ EVERYWHERE = [
     ("eval", ("eval",)),
     ("which", ("which", "sql, python, release")),
     ("which", ("which", "sql", "--host", "codex", "--limit", "1")),
+    ("overlap", ("overlap", "--at-least", "0")),
     ("listing", ("listing", "--host", "codex", "--show")),
 ]
 

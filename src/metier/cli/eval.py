@@ -11,6 +11,8 @@ import click
 from metier.catalog import Catalog
 from metier.cli.eval_formats import FORMATS, Told, left_out, training_line
 from metier.cli.eval_history import command as history
+from metier.cli.eval_live_options import Asked, LiveOptions, live_options
+from metier.cli.eval_suggest import suggest
 from metier.cli.eval_view import print_text
 from metier.cli.groups import ArgumentGroup, GroupArgument, with_commands
 from metier.cli.session import Session, metier_command
@@ -62,6 +64,7 @@ def _snake(name: str) -> str:
 @click.option("--against-setting", "settings", multiple=True, metavar="KEY=VALUE",
               help="Compare with another value in [capabilities]: skillThreshold=2.5.")  # fmt: skip
 @_bar_options
+@live_options
 @click.option("--limit", type=click.IntRange(min=0), default=10, show_default=True, metavar="N",
               help="The most skills and failed cases to show as text.")  # fmt: skip
 @click.option("--format", "output_format", type=click.Choice(["text", "json", *FORMATS]),
@@ -74,6 +77,7 @@ def _eval(
     settings: tuple[str, ...],
     limit: int,
     output_format: str,
+    live: LiveOptions,
     **bars: float | None,
 ) -> int:
     """Measure by cases whether the right skills are named for a task.
@@ -83,12 +87,19 @@ def _eval(
     nothing: docs/evals.md has the formats.
 
     It asks no model: it measures whether the descriptions tell the skills apart, not what a model
-    does. Exits with 1 if a bar is missed, if a file or a case cannot be read or names a skill that
-    is not there, and if there are no cases. A file that is called like a command: ./history.
+    does. With --live it asks one, in a run that can be resumed: docs/evals-live.md.
+
+    Exits with 1 if a bar is missed, if a file or a case cannot be read or names a skill that is not
+    there, and if there are no cases. A file that is called like a command: ./history.
     """
     output_format = _format(session, output_format)
     if against and settings:
         raise UsageError("--against and --against-setting ask for two comparisons")
+    if live.is_wanted:
+        if against or settings:
+            raise UsageError("a live evaluation is compared with the one without a model only")
+        asked = Asked(files, host, _given(bars), limit, output_format == "json")
+        return _live(session, asked, live, output_format)
     with session.catalog() as catalog:
         limits = _limits(catalog.config, bars)
         evaluation = _evaluated(session, catalog, files, host)
@@ -110,6 +121,19 @@ def _format(session: Session, output_format: str) -> str:
     if session.as_json and output_format not in ("text", "json"):
         raise UsageError("--json and --format ask for two formats", hint="give one of them")
     return "json" if session.as_json else output_format
+
+
+def _live(session: Session, asked: Asked, live: LiveOptions, output_format: str) -> int:
+    from metier.cli.eval_live import evaluate_live  # few evaluations ask a model
+
+    if output_format not in ("text", "json"):
+        raise UsageError(f"--live has no format '{output_format}'", hint="--format json")
+    return evaluate_live(session, asked, live)
+
+
+def _given(bars: Mapping[str, float | None]) -> dict[str, float]:
+    """The bars of flags."""
+    return {name: flag for name in BARS if (flag := bars[_snake(name)]) is not None}
 
 
 def _limits(config: Config, bars: Mapping[str, float | None]) -> dict[str, float]:
@@ -225,5 +249,5 @@ def _exit_code(session: Session, told: Told) -> int:
     return int(told.is_failed)
 
 
-command = with_commands(_eval, history, kind=ArgumentGroup)
+command = with_commands(_eval, history, suggest, kind=ArgumentGroup)
 command.subcommand_metavar = "[FILE]... | COMMAND [ARGS]..."

@@ -33,7 +33,7 @@ class Told(NamedTuple):
         return bool(self.bars or evaluation.problems or evaluation.unknown)
 
     def bar_lines(self) -> list[str]:
-        return [_bar_line(bar) for bar in self.bars]
+        return [bar_line(bar) for bar in self.bars]
 
     def unknown_lines(self) -> list[str]:
         """Names in cases that mean no document, each once."""
@@ -56,7 +56,7 @@ def _also(others: int) -> str:
     return f" (and {others} more)" if others else ""
 
 
-def _bar_line(bar: FailedBar) -> str:
+def bar_line(bar: FailedBar) -> str:
     title = FIGURES[bar.figure].title
     if bar.value is None:
         return f"{title} has no cases, and {bar.bar} is {bar.limit:g}"

@@ -71,22 +71,22 @@ def _figure(figure: Figure) -> list[str]:
 
 def _view(told: Told, limit: int, width: int) -> list[str]:
     evaluation = told.evaluation
-    lines = ["", *_table(FIGURE_COLUMNS, figure_rows(evaluation))]
+    lines = ["", *table(FIGURE_COLUMNS, figure_rows(evaluation))]
     if told.comparison is not None:
         lines += _comparison(told.comparison, limit, width)
     skills = skill_rows(evaluation)
     if limit and skills:
-        lines += ["", *_table(SKILL_COLUMNS, skills[:limit])]
-        lines += _more(len(skills) - limit, "skill", len(skills))
+        lines += ["", *table(SKILL_COLUMNS, skills[:limit])]
+        lines += more(len(skills) - limit, "skill", len(skills))
     return [*lines, *_lost(evaluation, limit, width), *_failed(evaluation, limit, width)]
 
 
 def _comparison(comparison: Comparison, limit: int, width: int) -> list[str]:
     lines = ["", click.style(f"against {one_line(comparison.against)}", bold=True)]
-    lines += _table(DIFFERENCE_COLUMNS, difference_rows(comparison))
+    lines += table(DIFFERENCE_COLUMNS, difference_rows(comparison))
     for word, results in (("better", comparison.better), ("worse", comparison.worse)):
         shown = [f"  {word}  {_case(one, width - 10)}" for one in results[:limit]]
-        lines += [*shown, *_more(len(results) - limit, f"{word} case", len(results))]
+        lines += [*shown, *more(len(results) - limit, f"{word} case", len(results))]
     return lines
 
 
@@ -100,7 +100,7 @@ def _lost(evaluation: Evaluation, limit: int, width: int) -> list[str]:
         cases = counted(one.cases, "case")
         text = f"{one.skill} to {one.lost_to} in {cases}: {'; '.join(one.reasons)}"
         lines += wrapped(text, width, "  ")
-    return [*lines, *_more(len(found) - limit, "pair", len(found))]
+    return [*lines, *more(len(found) - limit, "pair", len(found))]
 
 
 def _failed(evaluation: Evaluation, limit: int, width: int) -> list[str]:
@@ -112,7 +112,7 @@ def _failed(evaluation: Evaluation, limit: int, width: int) -> list[str]:
         mark = click.style("✗", fg="red")
         lines.append(f"  {mark} {_case(one, width - 4)}")
         lines += wrapped(why(one), width, "      ")
-    return [*lines, *_more(len(failed) - limit, "failed case", len(failed))]
+    return [*lines, *more(len(failed) - limit, "failed case", len(failed))]
 
 
 def _case(result: CaseResult, width: int) -> str:
@@ -120,11 +120,11 @@ def _case(result: CaseResult, width: int) -> str:
     return f"{where}  {short(result.case.task, max(20, width - len(where) - 2))}"
 
 
-def _more(count: int, noun: str, total: int) -> list[str]:
+def more(count: int, noun: str, total: int) -> list[str]:
     return [f"  {counted(count, f'more {noun}')}: --limit {total} shows all"] if count > 0 else []
 
 
-def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """Columns that are as wide as they need; figures to the right."""
     cells = [[one_line(cell) for cell in row] for row in rows]
     widths = [max(len(row[at]) for row in [columns, *cells]) for at in range(len(columns))]

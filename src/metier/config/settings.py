@@ -48,7 +48,11 @@ _PROBE_SECONDS = Field(
 )
 _PROBE = _table({"argv": _ARGV, "timeout": _PROBE_SECONDS})
 _TEAM = _table({"name": text(shortest=1), "owner": text(), "disabled": _NAMES})
-_PROVIDER = _table({"base-url": text(), "api-key-env": text()})
+_DOLLARS = Field(
+    type="number", least=0, required=True, called="a number of dollars per million tokens"
+)
+_PRICES = _table(others=_table({"input": _DOLLARS, "output": _DOLLARS}))
+_PROVIDER = _table({"base-url": text(), "api-key-env": text(), "prices": _PRICES})
 _COMMAND = _table(
     {
         "argv": _ARGV,

@@ -34,27 +34,28 @@ class StoredPool(Pool):
         self._kind = kind
         self._condition = condition
         self.total, self.mean = 0, None
-        self._sums: Vector = ()
+        self.sums: Vector = ()
         for total, sums in rows("SELECT total, sums FROM rank_pool WHERE kind = ?", (kind,)):
             self.total = total
             if total and sums:
-                self._sums = memoryview(sums).cast("q")
-                self.mean = self._mean(self._sums)
-
-    def _mean(self, sums: Vector) -> Vector:
-        return [(2 * number + self.total) // (2 * self.total) for number in sums]
+                self.sums = memoryview(sums).cast("q")
+                self.mean = mean_of(self.sums, total)
 
     def found(self, terms: Sequence[str]) -> Mapping[str, int]:
         sql = f"SELECT term, found FROM posting WHERE field = '{self._field}' AND term"
         return dict(self._for(sql, terms))
 
     def postings(self, terms: Sequence[str]) -> Mapping[str, Mapping[int, int]]:
-        sql = f"SELECT term, postings FROM posting WHERE field = '{self._field}' AND term"
         found = {}
-        for term, packed in self._for(sql, terms):
+        for term, packed in self.packed(terms):
             numbers = unpacked(packed)
             found[term] = dict(zip(numbers[0::2], numbers[1::2], strict=True))
         return found
+
+    def packed(self, terms: Sequence[str]) -> list[tuple[str, bytes]]:
+        """The postings of each term as they are stored: keys and weights in turn, 32 bits each."""
+        sql = f"SELECT term, postings FROM posting WHERE field = '{self._field}' AND term"
+        return [(term, packed) for term, packed in self._for(sql, terms)]
 
     def nameable(self, keys: Sequence[int]) -> list[int]:
         sql = f"SELECT key FROM document JOIN ranked USING (key) WHERE {self._condition} AND key"
@@ -62,15 +63,15 @@ class StoredPool(Pool):
         return [key for key in keys if key in kept]
 
     def candidates(self, keys: Sequence[int] | None) -> list[Document]:
-        columns = "key, path, name_terms, terms, vector, body, body_words"
+        columns = "key, path, name_terms, vector, body, body_words"
         sql = f"SELECT {columns} FROM document JOIN ranked USING (key)"
         if keys is None:
             rows = self._rows(f"{sql} WHERE ranked.kind = ? AND {self._condition}", (self._kind,))
         else:
             rows = self._for(f"{sql} WHERE key", keys)
         return [
-            Document(key, path, names.split(), terms.split(), _numbers(vector), *body)
-            for key, path, names, terms, vector, *body in rows
+            Document(key, path, names.split(), _numbers(vector), *body)
+            for key, path, names, vector, *body in rows
         ]
 
     def chances(self, task: Task) -> Mapping[int, float]:
@@ -107,6 +108,10 @@ class StoredPool(Pool):
             some = values[start : start + _AT_ONCE]
             found += self._rows(f"{sql} IN ({','.join('?' * len(some))})", some)
         return found
+
+
+def mean_of(sums: Vector, total: int) -> Vector:
+    return [(2 * number + total) // (2 * total) for number in sums]
 
 
 def _numbers(vector: bytes | None) -> Vector | None:
