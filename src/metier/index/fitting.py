@@ -16,6 +16,9 @@ from metier.core.learned import MOST_DOCUMENTS, NOTHING, PAIR, STEP, UNIT, direc
 Floats = NDArray[np.float64]
 """Whole numbers, but for what is between two roundings."""
 
+Places = NDArray[np.intp]
+"""The document of each lesson."""
+
 STEPS = 60
 MOMENTUM = 0.9
 SHRINK = 0.1
@@ -99,7 +102,7 @@ def _word_parts(lessons: Sequence[Lesson], weights: Mapping[str, int]) -> list[d
     return found
 
 
-def _places(lessons: Sequence[Lesson]) -> NDArray[np.intp]:
+def _places(lessons: Sequence[Lesson]) -> Places:
     return np.array([lesson.place for lesson in lessons], dtype=np.intp)
 
 
@@ -123,7 +126,7 @@ def _products(words: Sequence[Mapping[str, int]], meanings: Floats) -> Floats:
     return products
 
 
-def logistic(products: Floats, places: NDArray[np.intp], documents: int) -> Floats:
+def logistic(products: Floats, places: Places, documents: int) -> Floats:
     """What each lesson speaks for each document, after a fixed number of steps."""
     size = len(products)
     wanted = np.zeros((size, documents))
@@ -183,7 +186,7 @@ def _exp(x: Floats) -> Floats:
 def _centroids(
     words: Sequence[Mapping[str, int]],
     meanings: Floats,
-    places: NDArray[np.intp],
+    places: Places,
     documents: int,
 ) -> Floats:
     """As `logistic`, by the mean example of each document: a column, its own weights only."""
