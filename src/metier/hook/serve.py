@@ -90,8 +90,10 @@ def _note_that_it_waits(host: str) -> None:
 
 def _warn(journal: Journal, workspace: str) -> None:
     """Print what is ignored to standard error."""
-    lines = ignored_folders(workspace=journal.workspace) if _MOVED & os.environ.keys() else []
-    if not journal.may_speak and is_root(workspace):
+    is_silent = not journal.may_speak and is_root(workspace)
+    is_due = is_silent or _MOVED & os.environ.keys()
+    lines = ignored_folders(workspace=journal.workspace) if is_due else []
+    if is_silent:
         lines.append("only your own skills and cards are used: this workspace may not speak")
     if lines and sys.stderr is not None:
         sys.stderr.write("".join(f"metier: {line}\n" for line in lines))

@@ -135,6 +135,10 @@ HOST = Host(
         "A SKILL.md in a folder of another skill is a skill too, with its own line in the listing.",
         "Sub-agents get what fits their own prompt. A compaction drops the text of the hook, even "
         "in the middle of a turn; the skills are listed again.",
+        "While a command runs in its sandbox, Codex puts an empty `.git` into the folders that it "
+        "may write: the workspace, `/tmp` and `TMPDIR`. metier ignores a HOME below such a folder "
+        "unless it is the one in the user database, and hooks say nothing. To avoid it, set "
+        "`exclude_slash_tmp` and `exclude_tmpdir_env_var` in `[sandbox_workspace_write]`.",
         "Codex waits one second for an MCP server, then sends its first request without the tools "
         "of those that have not answered; the next request has them. With `required = true` below "
         "`[mcp_servers.metier]` it waits, and does not start a session if the server fails.",
