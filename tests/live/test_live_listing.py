@@ -8,8 +8,9 @@ import pytest
 from listing.generated_skills import Generated, generated, write
 from live.lab import Lab, open_lab
 from live.sent import Sent, listing_text, sent_skills
+from metier.hosts.known.claude_code import claude_budget
 from metier.listing.recorder import Finished
-from metier.listing.rules import Listing, Scope, Skill, claude_budget, listing_of
+from metier.listing.rules import Listing, Scope, Skill, listing_of
 
 COUNTS = (3, 50, 212, 500)
 PROMPT = "Say hello."

@@ -116,7 +116,7 @@ def _block(found: HostListing, limit: int) -> Iterator[str]:
     yield f"  {_counts(found)}"
     if found.lost_count and found.listing.budget is not None:
         how = "its own counts of use" if found.has_counts else "no counts of use were found"
-        if found.host == "claude-code":
+        if _by_use(found.host):
             yield f"  order: {how}; those used least lose their text first"
     for state, title in _TITLES.items():
         if count := found.counts[state]:
@@ -196,7 +196,13 @@ def _plan(found: HostListing, limit: int) -> Iterator[str]:
         yield f"    shorten {counted(len(short), 'text')} to {short[0].to:,} characters:"
         yield from _rows([f"{one.name} ({one.length:,} characters)" for one in short], limit, 6)
     if (fraction := needed_fraction(found)) is not None:
-        yield f"  or give the listing more of the context: skillListingBudgetFraction {fraction:g}"
+        setting = facts.fraction_setting if (facts := HOSTS[found.host].listing) else ""
+        yield f"  or give the listing more of the context: {setting} {fraction:g}"
+
+
+def _by_use(host: str) -> bool:
+    facts = HOSTS[host].listing
+    return facts is not None and facts.rule == "least used lose text"
 
 
 def _switch(host: str) -> str:

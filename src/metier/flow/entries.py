@@ -6,7 +6,7 @@ import stat
 from collections.abc import Sequence
 
 from metier.core.names import team_name
-from metier.flow.beside import is_set_beside
+from metier.hosts.beside import is_set_beside
 from metier.hosts.loading import SWITCH, honours, owners
 from metier.hosts.model import Host
 from metier.hosts.places import loading_hosts, locations_of

@@ -4,13 +4,14 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, get_args
 
-from metier.flow.host_settings import HostSettings, read_host_settings
+from metier.hosts.known import HOSTS
 from metier.hosts.loading import SWITCH, DoesNotLoad, Loads, Location
 from metier.hosts.model import UNKNOWN, Host
 from metier.hosts.places import FOLDER_NAMES, judged, locations_of
+from metier.hosts.shown import Scope
+from metier.hosts.skill_settings import HostSettings, read_host_settings
 from metier.index.host_rows import HostRow, host_rows
 from metier.index.store import Store
-from metier.listing.rules import Scope
 from metier.storage.room import read_regular
 
 State = Literal["does-not-load", "off", "never-shown", "twice", "elsewhere", "loads"]
@@ -59,7 +60,7 @@ class HostView(NamedTuple):
 
 def host_view(store: Store, host: Host, workspace: str, home: str) -> HostView:
     """What a host makes of every skill in the catalog."""
-    settings = read_host_settings(host, workspace, home)
+    settings = read_host_settings(host.skill_settings, workspace, home)
     look = _Look(host, settings, workspace, home)
     return HostView(host, settings, [look.at(row) for row in host_rows(store)])
 
@@ -74,8 +75,12 @@ _NOWHERE = Place("", "", "project")
 """Of a skill that does not load."""
 
 
-_SYSTEM = "/.system/"
-"""Around the skills that Codex writes to disk itself."""
+_OWN = tuple(
+    f"/{host.loading.own_folder}/"
+    for host in HOSTS.values()
+    if host.loading is not None and host.loading.own_folder
+)
+"""Around the skills that hosts put on disk themselves."""
 
 
 class _Look:
@@ -173,14 +178,15 @@ class _Look:
         if location.plugin:
             return Place(row.file, _root_of(row.file), "plugin")
         scope: Scope = "project"
-        if _SYSTEM in path:
+        own = next((one for one in _OWN if one in path), "")
+        if own:
             scope = "system"
         elif path.startswith(("/", "~")):
             scope = "user" if path.startswith("~") else "admin"
         at_home = self._home + path[1:] if path.startswith("~") else path
         file = os.path.join(self._workspace, at_home)
-        if scope == "system":
-            return Place(file, file[: file.index(_SYSTEM) + len(_SYSTEM) - 1], scope)
+        if own:
+            return Place(file, file[: file.index(own) + len(own) - 1], scope)
         return Place(file, _root_of(file, len(file) - len(path)), scope)
 
 

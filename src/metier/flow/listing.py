@@ -1,5 +1,6 @@
 """What a host shows the model of the skills in the catalog, and what would make all fit."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -12,12 +13,8 @@ from metier.hosts.known import HOSTS
 from metier.hosts.loading import SWITCHED_OFF, DoesNotLoad, Loads
 from metier.hosts.model import UNKNOWN
 from metier.index.store import Store
-from metier.listing import copilot
 from metier.listing.own import own_skills
 from metier.listing.rules import (
-    CLAUDE_TEXT,
-    CODEX_DESCRIPTION,
-    CODEX_NAME,
     RULES,
     Listing,
     Shown,
@@ -157,21 +154,25 @@ def _why(host: str, skill: HostSkill, entry: Shown) -> str:
         return OVER if entry.length else _why_unseen(host, entry.skill)
     if not entry.length:
         return "it has no text"
-    longest = {"claude-code": CLAUDE_TEXT, "codex": CODEX_DESCRIPTION}.get(host)
-    if longest is not None and len(entry.text) == longest:
+    facts = HOSTS[host].listing
+    longest = facts.longest if facts is not None else None
+    if isinstance(longest, int) and len(entry.text) == longest:
         return _too_long(longest)
     return OVER
 
 
 def _why_unseen(host: str, skill: Skill) -> str:
-    name = skill.name or skill.folder
-    if host in ("codex", "copilot") and len(name) > CODEX_NAME:
-        return f"its name is longer than {CODEX_NAME} characters"
-    if host == "copilot" and not copilot.name_of(skill):
-        return "its name has characters that Copilot CLI refuses"
-    if host == "copilot" and len(skill.description or "") > copilot.DESCRIPTION:
-        return _too_long(copilot.DESCRIPTION)
-    return OVER if host == "codex" else SAME_NAME
+    loading, title = HOSTS[host].loading, HOSTS[host].title
+    assert loading is not None
+    longest, name = loading.longest_name, skill.name or skill.folder
+    if isinstance(longest, int) and len(name) > longest:
+        return f"its name is longer than {longest} characters"
+    if loading.name_pattern and not re.fullmatch(loading.name_pattern, "-".join(name.split())):
+        return f"its name has characters that {title} refuses"
+    longest = loading.longest_description
+    if isinstance(longest, int) and len(skill.description or "") > longest:
+        return _too_long(longest)
+    return OVER if loading.duplicates == "all load" else SAME_NAME
 
 
 def _too_long(longest: int) -> str:

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from metier.core.coerce import integer_of, mapping_of, number_of, text_of
-from metier.usage.lines import possible
-from metier.values.usage import By, Fired
+from metier.hosts.events import By, Fired
+from metier.hosts.transcript_lines import possible
 
 
 @dataclass

@@ -16,6 +16,7 @@ from metier.hook.request import LONGEST_INPUT, HookRequest
 from metier.hook.skills import Suggestion, skills_named, suggest
 from metier.hook.store import ReadOnlyCatalog
 from metier.hook.used import used_skills
+from metier.hosts.table import HOOKS
 from metier.storage.lightjson import dump, parse, quoted_short
 from metier.storage.places import STATE_VARIABLE, ignored_folders
 from metier.storage.workspace import find_workspace, is_root
@@ -28,8 +29,7 @@ if TYPE_CHECKING:
 
 MOST_CHARACTERS = 9_400
 """Of an answer as printed; hosts truncate at 10,000."""
-_EVENTS = ("UserPromptSubmit", "BeforeAgent", "SessionStart", "SubagentStart")
-"""The events whose name is echoed; the first two are the defaults."""
+_NESTED = "hookSpecificOutput"
 _MOVED = frozenset([STATE_VARIABLE, "XDG_STATE_HOME", "XDG_CONFIG_HOME"])
 _MODES = ("off", "monitor", "soft", "on")
 _DEFUSED = str.maketrans("<>[]", "‹›()")
@@ -114,12 +114,11 @@ def _input() -> dict[str, Any]:
 
 def envelope(host: str, event: str, text: str) -> str:
     """An answer in the host's own form."""
-    if host == "cursor":
-        return dump({"additional_context": text}, quoted_short)
-    if host in ("copilot", "opencode", "openclaw"):
-        return dump({"additionalContext": text}, quoted_short)
-    name = event if event in _EVENTS else _EVENTS[host == "gemini"]
-    answer = {"hookSpecificOutput": {"hookEventName": name, "additionalContext": text}}
+    events, key, _ = HOOKS[host]
+    if key != _NESTED:
+        return dump({key: text}, quoted_short)
+    name = event if event in events else events[0]
+    answer = {_NESTED: {"hookEventName": name, "additionalContext": text}}
     return dump(answer, quoted_short)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from metier.core.ranking import Task, fires, named, rank
 from metier.core.text import routing_text
-from metier.storage.pool import StoredPool, nameable_to
+from metier.hosts import nameable_to
+from metier.storage.pool import StoredPool
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

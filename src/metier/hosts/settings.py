@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 Scope = Literal["project", "user"]
+MARK = "@MARK@"
+"""In a file of a plugin: the words that mark the files of metier."""
 SCOPES: tuple[Scope, ...] = ("project", "user")
 
 
@@ -68,7 +70,9 @@ class SettingsFile(NamedTuple):
     """An environment variable, and the folder below the home folder that it replaces."""
     entry: Entry | None = None
     """How a hook is written; None for a plugin, and for servers."""
+    plugin: Mapping[str, str] = {}
+    """The files of metier's plugin by name, for a host without `entry`; scripts may call `ask`."""
     servers: ServerList = ServerList()
     name: str = ""
-    """The host's; `known.py` fills in name and title."""
+    """The host's; `known` fills in name and title."""
     title: str = ""

@@ -4,17 +4,14 @@ import re
 from collections.abc import Sequence
 from itertools import accumulate
 
-from metier.listing.values import Listing, Scope, Shown, Skill, State, first_of_each, unseen
+from metier.hosts.known.copilot import LONGEST_DESCRIPTION, LONGEST_NAME, NAME
+from metier.hosts.shown import Listing, Scope, Shown, Skill, State, first_of_each, unseen
 
 LETTERS = 15_000
 """What entries may take, each with its line break. It depends on neither model nor context."""
 NAMES = 4_954
 """What names without text may take, with the commas between them; the rest is not named."""
-DESCRIPTION = 1024
-"""The most characters of a description; a skill with a longer one is dropped."""
-NAME = 64
-"""The most characters of a name; a skill with a longer one is dropped."""
-_VALID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]*")
+_VALID = re.compile(NAME)
 """Skills with any other name are dropped; spaces become hyphens before."""
 _SCOPES: tuple[Scope, ...] = ("project", "user", "plugin", "admin", "system", "own")
 _PLACES: dict[Scope, str] = {"own": "builtin", "system": "builtin"}
@@ -26,11 +23,11 @@ _ESCAPED = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;",
 def name_of(skill: Skill) -> str:
     """What Copilot CLI calls a skill; empty for a name that it refuses."""
     name = "-".join((skill.name or skill.folder).split())
-    return name if len(name) <= NAME and _VALID.fullmatch(name) else ""
+    return name if len(name) <= LONGEST_NAME and _VALID.fullmatch(name) else ""
 
 
 def _is_loaded(skill: Skill) -> bool:
-    return bool(name_of(skill)) and len(skill.description or "") <= DESCRIPTION
+    return bool(name_of(skill)) and len(skill.description or "") <= LONGEST_DESCRIPTION
 
 
 def _order(skill: Skill) -> tuple[int, str]:

@@ -5,40 +5,30 @@ compared with requests that the real host sent (`tests/live`).
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from metier.hosts.known import HOSTS
+from metier.hosts.known.claude_code import LONGEST as CLAUDE_TEXT
+from metier.hosts.known.claude_code import claude_budget
+from metier.hosts.known.codex import CONTEXT as CODEX_CONTEXT
+from metier.hosts.known.codex import LONGEST as CODEX_DESCRIPTION
+from metier.hosts.known.codex import LONGEST_NAME as CODEX_NAME
+from metier.hosts.shown import Listing as Listing
+from metier.hosts.shown import Rule, first_of_each, unseen
+from metier.hosts.shown import Scope as Scope
+from metier.hosts.shown import Shown as Shown
+from metier.hosts.shown import Skill as Skill
+from metier.hosts.shown import State as State
 from metier.listing import copilot as _copilot
 from metier.listing.order import collated as collated
-from metier.listing.values import Listing as Listing
-from metier.listing.values import Scope as Scope
-from metier.listing.values import Shown as Shown
-from metier.listing.values import Skill as Skill
-from metier.listing.values import State as State
-from metier.listing.values import first_of_each, unseen
 from metier.listing.xml import gemini, opencode
 
-CLAUDE_CONTEXT = 200_000
-CLAUDE_FRACTION = 0.01
-"""The part of the context that the listing may take: `skillListingBudgetFraction`."""
-CLAUDE_LETTERS_PER_TOKEN = 4
-CLAUDE_LETTERS_PER_TOKEN_NEW = 3
-"""For models since Opus 4.7, and for models that the host does not know."""
-CLAUDE_TEXT = 1536
-"""The most characters of one text; a longer one ends with an ellipsis."""
-CLAUDE_HALF_LIFE_DAYS = 7.0
-CLAUDE_LEAST_WEIGHT = 0.1
 _CLAUDE_NAME = re.compile(r"[\w.:-]+")
 """Names with anything else are not shown beside the folder's."""
 _BREAKS = re.compile(r"[\r\n\t]+")
 CODEX_PERCENT = 2
 CODEX_BYTES_PER_TOKEN = 4
-CODEX_NAME = 64
-"""The most characters of a name; a skill with a longer one is not loaded."""
-CODEX_DESCRIPTION = 1024
-"""The most characters of a description; a longer one ends with three dots."""
-CODEX_CONTEXT = 272_000
-"""Of a model that the host does not know; settings can make it smaller, not larger."""
 CODEX_ALIASED_HEAD_BYTES = 310
 """The host's words before and after the table of roots, headings included."""
 CODEX_PLAIN_HEAD_TOKENS = 113
@@ -59,23 +49,6 @@ def listing_of(
 
 
 # Claude Code: those used least lose their text
-
-
-def claude_weight(uses: int, days_ago: float) -> float:
-    """What Claude Code sorts by: the count, halved every week since the last use, never below 10 %.
-
-    Measured with pairs of counts and ages of which only the first found room.
-    """
-    weight: float = 0.5 ** (days_ago / CLAUDE_HALF_LIFE_DAYS)
-    return uses * max(weight, CLAUDE_LEAST_WEIGHT)
-
-
-def claude_budget(
-    context: int | None, fraction: float = CLAUDE_FRACTION, *, is_new_model: bool = False
-) -> int:
-    """The characters that the listing may take."""
-    letters = CLAUDE_LETTERS_PER_TOKEN_NEW if is_new_model else CLAUDE_LETTERS_PER_TOKEN
-    return round((context or CLAUDE_CONTEXT) * fraction * letters)
 
 
 def _claude_text(skill: Skill) -> str:
@@ -282,19 +255,22 @@ def _grown(lines: Sequence[_Line], room: int) -> list[int]:
     return letters
 
 
-class Rule(NamedTuple):
-    """How one host lists skills."""
-
-    shows: Callable[[list[Skill], int], Listing]
-    """The listing within a budget."""
-    budget: Callable[[int | None], int] | None = None
-    """The budget for a context of so many tokens; None for a host without a limit."""
-
-
-RULES: dict[str, Rule] = {
+_BY_NAME: dict[str, Rule] = {
     "claude-code": Rule(_claude, claude_budget),
     "codex": Rule(_codex, codex_budget),
     "copilot": Rule(_copilot.copilot, lambda _: _copilot.LETTERS),
     "gemini": Rule(gemini),
     "opencode": Rule(opencode),
 }
+"""What a host may name in `Listing.computed_by`."""
+
+
+def _rules() -> Iterator[tuple[str, Rule]]:
+    for name, host in HOSTS.items():
+        rule = host.listing.computed_by if host.listing is not None else ""
+        if rule:
+            yield name, _BY_NAME[rule] if isinstance(rule, str) else rule
+
+
+RULES: dict[str, Rule] = dict(_rules())
+"""By host."""

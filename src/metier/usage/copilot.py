@@ -10,9 +10,9 @@ from typing import Any
 
 from metier.core.coerce import mapping_of, text_of
 from metier.core.names import plugin_name
-from metier.usage.folders import Transcript, UserFolders, found
-from metier.usage.lines import Lines, moment_of
-from metier.values.usage import By, Compacted, Event, Fired, Prompt, Session, Unparsed, Wanted
+from metier.hosts.events import By, Compacted, Event, Fired, Prompt, Session, Unparsed, Wanted
+from metier.hosts.transcript_files import Transcript, UserFolders, found
+from metier.hosts.transcript_lines import Lines, moment_of
 
 FOLDER, MOVED_BY = ".copilot", "COPILOT_HOME"
 _PATTERNS = ("session-state", "*", "events.jsonl")

@@ -1,4 +1,4 @@
-"""What goes into a listing, and what comes out: skills, entries, the listing."""
+"""What goes into a listing, and what comes out: skills, entries, the listing, its rule."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -75,3 +75,12 @@ def first_of_each(skills: Iterable[Skill], key: Callable[[Skill], str]) -> dict[
     for skill in skills:
         found.setdefault(key(skill), skill)
     return found
+
+
+class Rule(NamedTuple):
+    """How a host lists skills."""
+
+    shows: Callable[[list[Skill], int], Listing]
+    """The listing within a budget."""
+    budget: Callable[[int | None], int] | None = None
+    """The budget for a context of so many tokens; None for a host without a limit."""

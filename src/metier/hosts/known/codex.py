@@ -1,5 +1,12 @@
 """Codex CLI."""
 
+import json
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from metier.core.coerce import mapping_of
+from metier.hosts.beside import is_set_beside
 from metier.hosts.model import (
     UNKNOWN,
     Hook,
@@ -7,15 +14,77 @@ from metier.hosts.model import (
     Listing,
     Loading,
     Plugins,
+    SentListing,
+    SkillFolder,
     Source,
     Switch,
     Transcripts,
 )
 from metier.hosts.settings import Entry, ServerList, SettingsFile
+from metier.hosts.skill_settings import FoundSkill, HostSettings, SkillSettings, last_of
+from metier.hosts.starting import Start, Started, Surroundings
 
 _SOURCE = Source("github.com/openai/codex at 343074d, 22 August 2026", "2026-11-16", "source")
 _FACTS = Source("github.com/openai/codex", "2026-09", "source")
 _MEASURED = Source("Codex 0.166.0", "2026-11-18", "measured")
+
+CONTEXT = 272_000
+"""Of a model that the host does not know; settings can make it smaller, not larger."""
+LONGEST = 1_024
+"""The most characters of a description; a longer one ends with three dots."""
+LONGEST_NAME = 64
+_BESIDE = Switch(
+    "file beside", "policy.allow_implicit_invocation", {"false": "manual"}, "agents/openai.yaml"
+)
+
+
+def _settings(settings: Sequence[dict[str, Any]], home: str) -> HostSettings:
+    off = {
+        os.path.realpath(os.path.join(home, str(one.get("path") or one.get("name") or "")))
+        for each in settings
+        for one in _tables(mapping_of(each.get("skills")).get("config"))
+        if one.get("enabled") is False
+    }
+
+    def switched(skill: FoundSkill, _folder: str) -> dict[str, str]:
+        folder = os.path.dirname(skill.file)
+        found = {}
+        if off and not off.isdisjoint((skill.file, folder, os.path.join(home, skill.name))):
+            found["skills.config.enabled"] = "false"
+        if is_set_beside(folder, _BESIDE):
+            found[_BESIDE.key] = "false"
+        return found
+
+    tokens = last_of([mapping_of(one.get("skills")) for one in settings], "max_context_tokens")
+    context = last_of(settings, "model_context_window")
+    return HostSettings(
+        switched,
+        context=context if isinstance(context, int) and context > 0 else None,
+        budget=lambda _: tokens if isinstance(tokens, int) and tokens > 0 else None,
+    )
+
+
+def _tables(value: Any) -> list[dict[str, Any]]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+def _started(given: Surroundings) -> Started:
+    lines = [
+        'model = "stand-in"',
+        'model_provider = "local"',
+        f"model_context_window = {given.context}",
+        "check_for_update_on_startup = false",
+        "[analytics]",
+        "enabled = false",
+        "[model_providers.local]",
+        'name = "local"',
+        f'base_url = "{given.url}/v1"',
+        'wire_api = "responses"',
+        f"[projects.{json.dumps(given.workspace)}]",
+        'trust_level = "trusted"',
+    ]
+    return Started({".codex/config.toml": "\n".join(lines) + "\n"}, {})
+
 
 HOST = Host(
     name="codex",
@@ -38,6 +107,9 @@ HOST = Host(
         precedence=("project", "user", "system", "admin"),
         duplicates="all load",
         needs_trust=(".codex/skills",),
+        longest_name=LONGEST_NAME,
+        longest_description=None,
+        own_folder=".system",
     ),
     plugins=Plugins(
         folder=UNKNOWN,
@@ -51,12 +123,7 @@ HOST = Host(
     ),
     keys={},
     switches=(
-        Switch(
-            "file beside",
-            "policy.allow_implicit_invocation",
-            {"false": "manual"},
-            "agents/openai.yaml",
-        ),
+        _BESIDE,
         Switch("settings", "skills.config.enabled", {"false": "off"}, "~/.codex/config.toml"),
     ),
     listing=Listing(
@@ -64,11 +131,17 @@ HOST = Host(
         fraction=0.02,
         characters=8_000,
         unit="tokens",
-        longest=1_024,
-        context=272_000,
+        longest=LONGEST,
+        context=CONTEXT,
         order="system, admin, project, user; then by name",
         form="lines",
         settings=("skills.max_context_tokens",),
+        computed_by="codex",
+        sent=SentListing(
+            "### Available skills\n",
+            r"\n</skills_instructions>",
+            r"(?m)^- ([^:\n]+(?::[^: \n]+)?): (?:(.*) )?\(file: (.*)\)$",
+        ),
     ),
     hook_settings=SettingsFile(
         ".codex/hooks.json",
@@ -107,6 +180,7 @@ HOST = Host(
             "a command that reads its SKILL.md or runs a file in its `scripts/`",
             "`skills.read`",
         ),
+        read_by="codex",
     ),
     sources={
         "loading": _SOURCE,
@@ -143,4 +217,14 @@ HOST = Host(
         "of those that have not answered; the next request has them. With `required = true` below "
         "`[mcp_servers.metier]` it waits, and does not start a session if the server fails.",
     ),
+    order=2,
+    folders=(
+        SkillFolder("codex", ".codex/skills", 8),
+        SkillFolder("codex-user", "~/.codex/skills", 4),
+        SkillFolder("codex-system", "/etc/codex/skills", 5),
+    ),
+    skill_settings=SkillSettings(
+        ".codex/config.toml", (".codex/config.toml",), _settings, ("CODEX_HOME", ".codex")
+    ),
+    start=Start("codex", ("exec", "--skip-git-repo-check"), _started, takes_context=True),
 )
