@@ -12,7 +12,7 @@ from typing import Any
 from metier import hosts
 from metier.hosts.known import HOSTS
 from metier.hosts.loading import SWITCH, honours
-from metier.hosts.model import STANDARD_FOLDERS, UNKNOWN, Host, SkillFolder
+from metier.hosts.model import STANDARD_FOLDERS, UNKNOWN, Host, Mark, SkillFolder
 
 TABLE = Path(hosts.__file__).with_name("table.py")
 _HEAD = '''\
@@ -40,6 +40,10 @@ def table_text() -> str:
             *(f"    {_python(one)}," for one in folders),
             ")",
             '"""The label and the folder of skills of all hosts, by metier\'s precedence."""',
+            "MARKS: tuple[tuple[str, str, str], ...] = (",
+            *(f"    {_python(list(one))}," for host in HOSTS.values() for one in _marks(host)),
+            ")",
+            '"""What shows that a skill was used, what the name follows, what ends it."""',
             "",
         ]
     )
@@ -54,6 +58,10 @@ def _hook(host: Host) -> str:
     return _python([[hook.event, *others], hook.answer, hook.sees_prompt is True])
 
 
+def _marks(host: Host) -> tuple[Mark, ...]:
+    return host.transcripts.marks if host.transcripts is not None else ()
+
+
 def _folders() -> list[SkillFolder]:
     return [*STANDARD_FOLDERS, *(one for host in HOSTS.values() for one in host.folders)]
 
@@ -65,7 +73,7 @@ def _rank(one: SkillFolder) -> tuple[bool, int, str]:
 def _python(value: Any) -> str:
     """A value in Python, with double quotes; lists become tuples."""
     if not isinstance(value, list):
-        return str(value) if isinstance(value, bool) else json.dumps(value)
+        return str(value) if isinstance(value, bool) else json.dumps(value, ensure_ascii=False)
     inner = ", ".join(map(_python, value))
     return f"({inner},)" if len(value) == 1 else f"({inner})"
 

@@ -215,6 +215,16 @@ class Hook(NamedTuple):
     """How much text reaches the model."""
 
 
+class Mark(NamedTuple):
+    """A text of a transcript that shows that a skill was used, and where its name is after it."""
+
+    text: str
+    before: str
+    """What the name follows."""
+    after: str
+    """What ends the name."""
+
+
 class Transcripts(NamedTuple):
     """What is kept of a session."""
 
@@ -222,6 +232,8 @@ class Transcripts(NamedTuple):
     form: Fact[Literal["JSON lines", "SQLite"]]
     fired: Fact[tuple[str, ...]]
     """What a transcript holds when a skill was used."""
+    marks: tuple[Mark, ...] = ()
+    """The same for hooks, which search the end of a transcript."""
     read_by: str | Reader = ""
     """What reads them: a reader of `metier.usage` by its name, or the host's own."""
     typed_alone: bool = False

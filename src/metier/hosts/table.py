@@ -37,3 +37,13 @@ FOLDERS: tuple[tuple[str, str], ...] = (
     ("openclaw-user", "~/.openclaw/skills"),
 )
 """The label and the folder of skills of all hosts, by metier's precedence."""
+MARKS: tuple[tuple[str, str, str], ...] = (
+    ("\"name\":\"Skill\"", "\"skill\":\"", "\""),
+    ("\"name\": \"Skill\"", "\"skill\": \"", "\""),
+    ("\"name\":\"Read\"", "\"file_path\":\"", "/SKILL.md\""),
+    ("<skill>\\n<name>", "", "</name>"),
+    ("\"name\":\"activate_skill\"", "\"args\":{\"name\":\"", "\""),
+    ("\"name\": \"activate_skill\"", "\"name\": \"", "\""),
+    ("\"skill.invoked\"", "\"name\":\"", "\""),
+)
+"""What shows that a skill was used, what the name follows, what ends it."""

@@ -13,6 +13,7 @@ from metier.hosts.model import (
     Host,
     Listing,
     Loading,
+    Mark,
     Plugins,
     SentListing,
     SkillFolder,
@@ -180,6 +181,7 @@ HOST = Host(
             "a command that reads its SKILL.md or runs a file in its `scripts/`",
             "`skills.read`",
         ),
+        marks=(Mark("<skill>\\n<name>", "", "</name>"),),
         read_by="codex",
     ),
     sources={

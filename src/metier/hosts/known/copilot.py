@@ -8,6 +8,7 @@ from metier.hosts.model import (
     Key,
     Listing,
     Loading,
+    Mark,
     Plugins,
     SentListing,
     SkillFolder,
@@ -126,6 +127,7 @@ HOST = Host(
         files=("~/.copilot/session-state/ID/events.jsonl",),
         form="JSON lines",
         fired=("`skill.invoked`", "tool `skill` with `arguments.skill`"),
+        marks=(Mark('"skill.invoked"', '"name":"', '"'),),
         read_by="copilot",
     ),
     sources={

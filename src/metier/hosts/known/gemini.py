@@ -11,6 +11,7 @@ from metier.hosts.model import (
     Host,
     Listing,
     Loading,
+    Mark,
     Plugins,
     SentListing,
     SkillFolder,
@@ -127,6 +128,10 @@ HOST = Host(
         files=("~/.gemini/tmp/PROJECT/chats/session-*.jsonl",),
         form="JSON lines",
         fired=("`toolCalls` with `activate_skill` and `args.name`",),
+        marks=(
+            Mark('"name":"activate_skill"', '"args":{"name":"', '"'),
+            Mark('"name": "activate_skill"', '"name": "', '"'),
+        ),
         read_by="gemini",
     ),
     sources={
