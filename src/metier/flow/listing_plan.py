@@ -73,13 +73,15 @@ def needed_fraction(found: HostListing) -> float | None:
 def _estimated(found: HostListing, listed: Sequence[ListedSkill], excess: float) -> list[Edit]:
     """Edits that save about `excess` characters."""
     uses = {skill.path: skill.uses for skill in found.offered}
+    facts = HOSTS[found.host].listing
+    has_paths = facts is not None and facts.has_paths
     most = sum(max(0, one.length - SHORTEST) for one in listed)
     off: dict[str, Edit] = {}
     for one in sorted(listed, key=lambda one: (uses[one.file], -one.length, one.name)):
         if excess <= most:
             break
         off[one.file] = Edit("switch-off", one.name, one.path, one.length, 0)
-        excess -= _line(one, found)
+        excess -= _line(one, has_paths)
         most -= max(0, one.length - SHORTEST)
     left = [one for one in listed if one.file not in off]
     to = _common_length(sorted((one.length for one in left), reverse=True), excess)
@@ -91,10 +93,8 @@ def _estimated(found: HostListing, listed: Sequence[ListedSkill], excess: float)
     ]  # fmt: skip
 
 
-def _line(skill: ListedSkill, found: HostListing) -> int:
+def _line(skill: ListedSkill, has_path: bool) -> int:
     """About the characters that the line of a skill takes."""
-    facts = HOSTS[found.host].listing
-    has_path = facts is not None and facts.has_paths
     return len(skill.name) + skill.length + (len(skill.path) // 2 if has_path else 4)
 
 

@@ -54,8 +54,12 @@ def listing_of(
 def _claude_text(skill: Skill) -> str:
     if skill.scope == "own":
         return skill.description or ""
-    text = " - ".join(filter(None, (skill.description, skill.when_to_use)))
-    text = _BREAKS.sub(" ", text).strip()
+    text = skill.description or ""
+    if skill.when_to_use:
+        text = f"{text} - {skill.when_to_use}" if text else skill.when_to_use
+    if not text.isprintable():
+        text = _BREAKS.sub(" ", text)
+    text = text.strip()
     return text.replace("<", "&lt;").replace(">", "&gt;")
 
 
@@ -80,28 +84,35 @@ def _claude_entry(skill: Skill, taken: set[str]) -> Shown:
     return Shown(skill, name, text, "whole" if text else "no-text", len(text))
 
 
-_CLAUDE_SCOPES: tuple[Scope, ...] = ("user", "project", "plugin", "admin", "system", "own")
+_CLAUDE_SCOPES: dict[Scope, int] = {
+    "user": 0, "project": 1, "plugin": 2, "admin": 3, "system": 4, "own": 5,
+}  # fmt: skip
 
 
 def _claude_order(skill: Skill) -> tuple[int, tuple[str, str]]:
     """The host's own skills come last and keep their order."""
     is_own = skill.scope == "own"
-    return _CLAUDE_SCOPES.index(skill.scope), ("", "") if is_own else collated(skill.folder)
+    return _CLAUDE_SCOPES[skill.scope], ("", "") if is_own else collated(skill.folder)
 
 
 def _claude_line(entry: Shown) -> str:
     return f"- {entry.name}: {entry.text}" if entry.text else f"- {entry.name}"
 
 
+def _claude_size(entry: Shown) -> int:
+    """The length of its line."""
+    return len(entry.name) + 2 + (len(entry.text) + 2 if entry.text else 0)
+
+
 def _claude(skills: list[Skill], limit: int) -> Listing:
     ordered = sorted(skills, key=_claude_order)
     entries = _claude_entries(ordered)
     visible = [number for number, entry in enumerate(entries) if entry.state != "invisible"]
-    size = sum(len(_claude_line(entries[number])) + 1 for number in visible) - 1
+    size = sum(_claude_size(entries[number]) + 1 for number in visible) - 1
     if size > limit:
         _take_texts(entries, visible, limit)
     lines = tuple(_claude_line(entries[number]) for number in visible)
-    used = len("\n".join(lines))
+    used = max(0, sum(map(len, lines)) + len(lines) - 1)
     return Listing(
         entries=tuple(entries),
         used=used,
@@ -114,17 +125,19 @@ def _claude(skills: list[Skill], limit: int) -> Listing:
 
 def _take_texts(entries: list[Shown], visible: list[int], limit: int) -> None:
     """Leave names, and the texts that find room: most used first, then in the listing's order."""
-    full = [entries[number] for number in range(len(entries))]
     room = limit + 1
-    losing = [number for number in visible if not full[number].skill.is_fixed]
+    losing = []
     for number in visible:
-        if not full[number].skill.is_fixed:
-            entries[number] = full[number]._replace(text="", state="no-text")
-        room -= len(_claude_line(entries[number])) + 1
-    for number in sorted(losing, key=lambda number: -full[number].skill.uses):
-        cost = len(_claude_line(full[number])) - len(_claude_line(entries[number]))
+        full = entries[number]
+        if not full.skill.is_fixed:
+            losing.append((full.skill.uses, number, full))
+            entries[number] = Shown(full.skill, full.name, "", "no-text", full.length)
+        room -= _claude_size(entries[number]) + 1
+    losing.sort(key=lambda one: (-one[0], one[1]))
+    for _, number, full in losing:
+        cost = len(full.text) + 2 if full.text else 0
         if cost <= room:
-            entries[number] = full[number]
+            entries[number] = full
             room -= cost
 
 
@@ -137,17 +150,33 @@ def _tokens(length: int) -> int:
 
 class _Line(NamedTuple):
     skill: Skill
+    name: str
     description: str
     place: str
     length: int
     """Of the description before it was cut."""
+    least: int
+    """The bytes of the line without a description, with its line break."""
 
     def shown(self, letters: int) -> str:
         text = f"{self.description[:letters]} " if letters else ""
-        return f"- {self.skill.name or self.skill.folder}: {text}(file: {self.place})"
+        return f"- {self.name}: {text}(file: {self.place})"
 
-    def cost(self, letters: int) -> int:
-        return _tokens(len(self.shown(letters).encode()) + 1)
+    @property
+    def whole(self) -> int:
+        """The bytes of the line with all of the description."""
+        return self.least + (_bytes(self.description) + 1 if self.description else 0)
+
+
+def _bytes(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode())
+
+
+def _flat(text: str) -> str:
+    """The text with single spaces between its words."""
+    if text.isprintable() and "  " not in text:
+        return text.strip()
+    return " ".join(text.split())
 
 
 _CODEX_SCOPES: dict[Scope, int] = {
@@ -166,19 +195,21 @@ def _codex_order(skill: Skill) -> tuple[int, str, str]:
 
 
 def _aliases(skills: Sequence[Skill]) -> dict[str, str]:
-    ordered = sorted(skills, key=lambda skill: _CODEX_ROOTS.index(skill.scope))
-    roots = dict.fromkeys(skill.root for skill in ordered if skill.root)
+    found = dict.fromkeys((skill.scope, skill.root) for skill in skills if skill.root)
+    ordered = sorted(found, key=lambda one: _CODEX_ROOTS.index(one[0]))
+    roots = dict.fromkeys(root for _, root in ordered)
     return {root: f"r{number}" for number, root in enumerate(roots)}
 
 
 def _codex_line(skill: Skill, aliases: dict[str, str]) -> _Line:
-    description = " ".join((skill.description or "").split())
+    description = _flat(skill.description or "")
     length = len(description)
     if length > CODEX_DESCRIPTION:
         description = f"{description[: CODEX_DESCRIPTION - 3]}..."
     alias = aliases.get(skill.root)
-    below = skill.path.removeprefix(f"{skill.root}/")
-    return _Line(skill, description, f"{alias}/{below}" if alias else skill.path, length)
+    place = f"{alias}{skill.path[len(skill.root) :]}" if alias else skill.path
+    name = skill.name or skill.folder
+    return _Line(skill, name, description, place, length, _bytes(name) + _bytes(place) + 13)
 
 
 def codex_budget(context: int | None) -> int:
@@ -193,12 +224,13 @@ def _codex(skills: list[Skill], limit: int) -> Listing:
     head = CODEX_ALIASED_HEAD_BYTES + sum(len(line.encode()) + 1 for line in roots)
     table = max(0, _tokens(head) - CODEX_PLAIN_HEAD_TOKENS)
     lines = [_codex_line(skill, aliases) for skill in ordered]
-    needed = sum(line.cost(len(line.description)) for line in lines)
+    needed = sum(_tokens(line.whole) for line in lines)
     letters = _allotted(lines, limit - table, needed)
     entries = [_codex_entry(*pair) for pair in zip(lines, letters, strict=True)]
-    entries += [unseen(skill) for skill in skills if not _is_loaded_by_codex(skill)]
+    if len(ordered) < len(skills):
+        entries += [unseen(skill) for skill in skills if not _is_loaded_by_codex(skill)]
     shown = [line.shown(count) for line, count in zip(lines, letters, strict=True) if count >= 0]
-    used = table + sum(_tokens(len(line.encode()) + 1) for line in shown)
+    used = table + sum(_tokens(_bytes(line) + 1) for line in shown)
     headed = ["### Skill roots", *roots] if roots else []
     return Listing(
         entries=tuple(entries),
@@ -211,20 +243,19 @@ def _codex(skills: list[Skill], limit: int) -> Listing:
 
 
 def _codex_entry(line: _Line, letters: int) -> Shown:
-    name = line.skill.name or line.skill.folder
     if letters < 0:
         return unseen(line.skill)
     text, length = line.description[:letters], line.length
     is_whole = len(text) == length and len(line.description) == length
     state: State = "whole" if is_whole else "cut" if text else "no-text"
-    return Shown(line.skill, name, text, state, length)
+    return Shown(line.skill, line.name, text, state, length)
 
 
 def _allotted(lines: Sequence[_Line], limit: int, needed: int) -> list[int]:
     """The characters of each description that are shown; -1 for a line that is left out."""
     if needed <= limit:
         return [len(line.description) for line in lines]
-    least = [line.cost(0) for line in lines]
+    least = [_tokens(line.least) for line in lines]
     if sum(least) <= limit:
         return _grown(lines, limit - sum(least))
     letters = []
@@ -237,7 +268,7 @@ def _allotted(lines: Sequence[_Line], limit: int, needed: int) -> list[int]:
 def _grown(lines: Sequence[_Line], room: int) -> list[int]:
     """Give each description one character in turn, as long as it fits."""
     letters = [0] * len(lines)
-    sizes = [len(line.shown(0).encode()) + 1 for line in lines]
+    sizes = [line.least for line in lines]
     growing = [number for number, line in enumerate(lines) if line.description]
     while growing:
         still = []

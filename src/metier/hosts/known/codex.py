@@ -48,11 +48,11 @@ def _settings(settings: Sequence[dict[str, Any]], home: str) -> HostSettings:
     }
 
     def switched(skill: FoundSkill, _folder: str) -> dict[str, str]:
-        folder = os.path.dirname(skill.file)
+        folder = skill.file.rpartition("/")[0]
         found = {}
         if off and not off.isdisjoint((skill.file, folder, os.path.join(home, skill.name))):
             found["skills.config.enabled"] = "false"
-        if is_set_beside(folder, _BESIDE):
+        if os.access(f"{folder}/{_BESIDE.file}", os.F_OK) and is_set_beside(folder, _BESIDE):
             found[_BESIDE.key] = "false"
         return found
 
