@@ -6,7 +6,7 @@ from operator import attrgetter
 from typing import Any, Literal, NamedTuple, get_args
 
 from metier.hosts.known import HOSTS
-from metier.hosts.loading import SWITCH, DoesNotLoad, Loads, Location
+from metier.hosts.loading import SWITCH, DoesNotLoad, Loads, Location, Yaml, drops_invalid
 from metier.hosts.model import UNKNOWN, Host
 from metier.hosts.places import FOLDER_NAMES, judged, locations_of
 from metier.hosts.shown import Scope
@@ -137,13 +137,6 @@ class _Look:
         message = f"{self._host.title} drops a file without valid front matter"
         return DoesNotLoad("no-front-matter", message, "metier lint says what is wrong")
 
-    def _drops(self, row: HostRow) -> bool:
-        """Whether the host drops a skill for front matter that metier repairs."""
-        invalid = self._host.loading.invalid if self._host.loading else UNKNOWN
-        if row.no_yaml:
-            return invalid in ("colons load", "dropped")
-        return bool(row.has_colon) and invalid == "dropped"
-
     def _switches(self, row: HostRow, folder: str) -> Mapping[str, str]:
         return self._switched(row, folder) if self._switched else _NOTHING
 
@@ -171,7 +164,7 @@ class _Look:
         }
         locations = locations_of(row.path, row.plugin, row.others)
         outcome, location = judged(self._host, locations, data, switches)
-        if isinstance(outcome, Loads) and self._drops(row):
+        if isinstance(outcome, Loads) and drops_invalid(self._host, _yaml(row)):
             return self._dropped(), _NOWHERE
         return outcome, self._place(row, location)
 
@@ -191,6 +184,10 @@ class _Look:
         if own:
             return Place(shown, file[: file.index(own) + len(own) - 1], scope)
         return Place(shown, _root_of(file, len(file) - len(path)), scope)
+
+
+def _yaml(row: HostRow) -> Yaml:
+    return "invalid" if row.no_yaml else "colon" if row.has_colon else "valid"
 
 
 def _first_line(file: str) -> str:
