@@ -42,7 +42,7 @@ def own_skills(lab: Lab, sent: Iterable[Sent]) -> list[Skill]:
             description=skill.text,
             path=f"{root}/{skill.name}/SKILL.md"
             if root
-            else skill.place.replace("&lt;", "<").replace("&gt;", ">"),
+            else skill.location.replace("&lt;", "<").replace("&gt;", ">"),
             root=root,
             scope=scope,
             is_fixed=skill.name not in CLAUDE_COMMANDS,

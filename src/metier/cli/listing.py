@@ -207,14 +207,14 @@ def _by_use(host: str) -> bool:
 
 def _switch(host: str) -> str:
     """How a host switches skills off."""
-    ways = (
+    switches = (
         (one, value)
         for effect in ("off", "manual")
         for one in HOSTS[host].switches
         for value, does in one.effects.items()
         if does == effect and one.key != "enabledPlugins"
     )
-    for one, value in ways:
+    for one, value in switches:
         where = one.file or "SKILL.md"
         return f" ({one.key}: {value}, in {where})"
     return ""
@@ -263,9 +263,10 @@ def _result(found: HostListing, measured: "Measured", show: bool, limit: int) ->
     yield from _rows([_difference(one) for one in measured.differences], limit)
 
 
-def _difference(one: "Difference") -> str:
-    if one.sent is None:
-        return f"{one.name}: not listed"
-    if one.computed is None:
-        return f"{one.name}: listed, but unknown to metier"
-    return f"{one.name}: {len(one.sent):,} characters, computed {len(one.computed):,}"
+def _difference(difference: "Difference") -> str:
+    if difference.sent is None:
+        return f"{difference.name}: not listed"
+    if difference.computed is None:
+        return f"{difference.name}: listed, but unknown to metier"
+    sent, computed = len(difference.sent), len(difference.computed)
+    return f"{difference.name}: {sent:,} characters, computed {computed:,}"

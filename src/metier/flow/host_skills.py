@@ -18,7 +18,7 @@ from metier.storage.room import read_regular
 State = Literal["does-not-load", "off", "never-shown", "twice", "elsewhere", "loads"]
 
 
-class Place(NamedTuple):
+class FoundAt(NamedTuple):
     """Where a host finds a skill."""
 
     file: str
@@ -33,7 +33,7 @@ class HostSkill(NamedTuple):
 
     row: HostRow
     outcome: Loads | DoesNotLoad
-    place: Place
+    found_at: FoundAt
     switches: Mapping[str, str]
     """The values of switches outside of SKILL.md, by key."""
 
@@ -72,7 +72,7 @@ _NOTHING: Mapping[str, str] = {}
 _STAND_IN = "x"
 """For a description that is not known."""
 _LARGEST = 1 << 20
-_NOWHERE = Place("", "", "project")
+_NOWHERE = FoundAt("", "", "project")
 """Of a skill that does not load."""
 
 
@@ -92,7 +92,7 @@ class _Look:
         self._switched = settings.switched
         self._workspace = workspace
         self._home = home
-        self._known: dict[tuple[str, ...], tuple[Loads | DoesNotLoad, Place]] = {}
+        self._known: dict[tuple[str, ...], tuple[Loads | DoesNotLoad, FoundAt]] = {}
 
     def at(self, row: HostRow) -> HostSkill:
         if not row.name:
@@ -106,27 +106,27 @@ class _Look:
         ):
             switches = self._switches(row, folder)
             return HostSkill(row, *self._judged(row, switches), switches)
-        outcome, place = self._around(row, above, file)
+        outcome, found_at = self._around(row, above, file)
         if not isinstance(outcome, Loads):
             return HostSkill(row, _hinted(outcome, folder), _NOWHERE, _NOTHING)
         if self._switched and (switches := self._switched(row, folder)):
             return HostSkill(row, *self._judged(row, switches), switches)
         own = row.name.rpartition(":")[2] if row.plugin else row.name
-        return HostSkill(row, _named(outcome, folder, own), _moved(place, folder), _NOTHING)
+        return HostSkill(row, _named(outcome, folder, own), _moved(found_at, folder), _NOTHING)
 
     def _unparsed(self, row: HostRow) -> HostSkill:
         """A file that metier cannot parse: some hosts load it all the same."""
         folder = os.path.basename(os.path.dirname(row.file))
         named = row._replace(name=folder, description=_STAND_IN)
         switches = self._switches(named, folder)
-        outcome, place = self._judged(named, switches)
+        outcome, found_at = self._judged(named, switches)
         if isinstance(outcome, DoesNotLoad):
             return HostSkill(row, outcome, _NOWHERE, switches)
         headless = self._host.loading.headless if self._host.loading else UNKNOWN
         if row.reason == "unparseable" and headless == "loads":
             text = _first_line(row.file)
             named = named._replace(description=text, issues=UNNAMED)
-            return HostSkill(named, outcome, place, switches)
+            return HostSkill(named, outcome, found_at, switches)
         if row.reason == "unparseable" and headless == "dropped":
             return HostSkill(row, self._dropped(), _NOWHERE, switches)
         message = f"not read by metier: {row.reason}"
@@ -140,7 +140,7 @@ class _Look:
     def _switches(self, row: HostRow, folder: str) -> Mapping[str, str]:
         return self._switched(row, folder) if self._switched else _NOTHING
 
-    def _around(self, row: HostRow, above: str, file: str) -> tuple[Loads | DoesNotLoad, Place]:
+    def _around(self, row: HostRow, above: str, file: str) -> tuple[Loads | DoesNotLoad, FoundAt]:
         """What the host makes of a skill without switches in the folder `above`."""
         key = (above, file, row.plugin)
         known = self._known.get(key)
@@ -155,7 +155,7 @@ class _Look:
 
     def _judged(
         self, row: HostRow, switches: Mapping[str, str]
-    ) -> tuple[Loads | DoesNotLoad, Place]:
+    ) -> tuple[Loads | DoesNotLoad, FoundAt]:
         name = row.name.rpartition(":")[2] if row.plugin else row.name
         data = {
             "name": "" if row.unnamed else name,
@@ -166,12 +166,12 @@ class _Look:
         outcome, location = judged(self._host, locations, data, switches)
         if isinstance(outcome, Loads) and drops_invalid(self._host, _yaml(row)):
             return self._dropped(), _NOWHERE
-        return outcome, self._place(row, location)
+        return outcome, self._found_at(row, location)
 
-    def _place(self, row: HostRow, location: Location) -> Place:
+    def _found_at(self, row: HostRow, location: Location) -> FoundAt:
         path = location.path
         if location.plugin:
-            return Place("", _root_of(row.file), "plugin")
+            return FoundAt("", _root_of(row.file), "plugin")
         scope: Scope = "project"
         own = next((one for one in _OWN if one in path), "")
         if own:
@@ -182,8 +182,8 @@ class _Look:
         file = os.path.join(self._workspace, at_home)
         shown = "" if file == row.file else file
         if own:
-            return Place(shown, file[: file.index(own) + len(own) - 1], scope)
-        return Place(shown, _root_of(file, len(file) - len(path)), scope)
+            return FoundAt(shown, file[: file.index(own) + len(own) - 1], scope)
+        return FoundAt(shown, _root_of(file, len(file) - len(path)), scope)
 
 
 def _yaml(row: HostRow) -> Yaml:
@@ -221,10 +221,10 @@ def _hinted(outcome: DoesNotLoad, folder: str) -> DoesNotLoad:
     return outcome._replace(hint=outcome.hint.replace(_FOLDER, folder))
 
 
-def _moved(place: Place, folder: str) -> Place:
-    if not place.file:
-        return place
-    return Place(place.file.replace(_FOLDER, folder), place.root, place.scope)
+def _moved(found_at: FoundAt, folder: str) -> FoundAt:
+    if not found_at.file:
+        return found_at
+    return FoundAt(found_at.file.replace(_FOLDER, folder), found_at.root, found_at.scope)
 
 
 class Verdict(NamedTuple):

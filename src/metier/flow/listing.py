@@ -275,14 +275,14 @@ def _skill(skill: HostSkill, by_folder: bool, uses: Mapping[str, float]) -> Skil
         name = "" if row.plugin or unnamed or (row.issues and row.no_yaml) else row.name
     is_bare = not by_folder and bool(row.issues) and row.undescribed
     is_name_only = skill.is_name_only if outcome.hidden_by else False
-    place = skill.place
+    found_at = skill.found_at
     return Skill(
         name,
         folder,
         None if is_bare else "" if is_name_only else row.description,
-        place.file or row.file,
-        place.root,
-        place.scope,
+        found_at.file or row.file,
+        found_at.root,
+        found_at.scope,
         "" if is_name_only else row.when_to_use,
         uses.get(folder, 0) if uses else 0,
     )

@@ -54,9 +54,9 @@ def greedy_plan(found: HostListing) -> list[Edit]:
     return []
 
 
-def _is_in_reach(one: ListedSkill) -> bool:
+def _is_in_reach(skill: ListedSkill) -> bool:
     """Whether the model sees a skill whole, or would if texts were shorter."""
-    return one.state == "whole" or one.why == OVER or one.why.startswith(TOO_LONG)
+    return skill.state == "whole" or skill.why == OVER or skill.why.startswith(TOO_LONG)
 
 
 def needed_fraction(found: HostListing) -> float | None:

@@ -30,7 +30,7 @@ _KEPT_VARIABLES = ("PATH", "PYTHONPATH", "TMPDIR", "VIRTUAL_ENV", "SYSTEMROOT")
 
 
 class Difference(NamedTuple):
-    """A skill that the host listed otherwise than computed."""
+    """A skill that the host did not list as computed."""
 
     name: str
     computed: str | None
@@ -116,7 +116,7 @@ class _Measuring:
         return Measured(program, text, sent, self._compared(skills, sent))
 
     def _settled(self, url: str) -> dict[str, str]:
-        """Write the settings; the environment of the host."""
+        """Write the settings, and return the environment of the host."""
         workspace, home = self._new
         merged = merged_settings(self._host.skill_settings, *self._old)
         kept = {key: merged[key] for key in self._start.keeps if key in merged}
@@ -142,7 +142,7 @@ class _Measuring:
         return skill._replace(path=path, root=root)
 
     def _written(self) -> list[Skill]:
-        """The skills of its own that the host wrote into the home it was given."""
+        """The host's own skills, which it wrote into its new home."""
         loading = self._host.loading
         if loading is None or not loading.own_folder:
             return []

@@ -28,7 +28,7 @@ _MOST_CASES = 1_000
 
 
 class Question(NamedTuple):
-    """What to read, and of what."""
+    """Which transcripts to read, and what to keep of them."""
 
     workspace: str
     hosts: Sequence[str] = HOSTS
@@ -285,7 +285,7 @@ class _Counting:
         return True
 
     def _close(self, use: SessionUse | None, turn: Turn | None) -> None:
-        """Judge the turn that ends: a skill fired, or the prompt looks like the job of one."""
+        """Judge the turn that ends: a skill fired, or the prompt looks like the job of a skill."""
         if use is None or turn is None:
             return
         if turn.skills:

@@ -24,7 +24,7 @@ _CONTINUED = ("compact", "resume")
 
 
 class HookRequest:
-    """One request, whatever the host's spelling."""
+    """A request of any host, however it spells the keys."""
 
     def __init__(self, given: dict[str, Any]) -> None:
         self.event = _text(given, "hook_event_name", "hookEventName", "event")

@@ -183,8 +183,8 @@ class _Answer:
         arm, scorer = "", self.settings.get("scorer", "spec")
         both = self.settings.get("compare") or []
         if len(both) == 2 and self._request.session:
-            place = int(self._journal.session_hash(self._request.session), 16) % 2
-            arm, scorer = "AB"[place], both[place]
+            side = int(self._journal.session_hash(self._request.session), 16) % 2
+            arm, scorer = "AB"[side], both[side]
         if scorer not in SCORERS:
             self._journal.note(self._host, f"hooks do not know the scorer '{scorer}'; spec is used")
             scorer = "spec"
@@ -220,7 +220,7 @@ class _Answer:
         return ""
 
     def _used_before(self, most: int) -> list[Suggestion]:
-        """The skills that the session used, or else those that it was told of."""
+        """The skills that the session used, or else those that were suggested to it."""
         request = self._request
         used = used_skills(request.transcript)
         self._heading = _USED if used else _SUGGESTED

@@ -20,7 +20,7 @@ def honours_the_switch(host: str | None) -> bool:
 
 
 def nameable_to(host: str | None) -> str:
-    """The condition in SQL for skills that may be named to a host; without one, to any host."""
+    """The condition in SQL for skills that may be named to a host; without a host, to any."""
     manual = " AND NOT manual" if honours_the_switch(host) else ""
     usable = "state = 'active' AND origin != 'untrusted' AND safe"
     return f"{usable} AND hosts & {host_bit(host)}{manual}"

@@ -29,7 +29,7 @@ class Fired(NamedTuple):
     at: float
     by: By
     call: str
-    """Unique for this use: a transcript may repeat what another one has."""
+    """Unique for this use: a transcript may repeat another."""
 
 
 class Prompt(NamedTuple):

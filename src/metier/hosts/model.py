@@ -91,7 +91,7 @@ class Loading(NamedTuple):
     precedence: Fact[tuple[str, ...]]
     """Where skills come from, the first wins."""
     duplicates: Fact[Literal["one loads", "all load"]]
-    """What happens to skills of one name."""
+    """What happens to skills with the same name."""
     needs_trust: Fact[tuple[str, ...]]
     """Folders of a workspace that are read only after the user trusted it in the host."""
     longest_name: Fact[int | None] = UNKNOWN
@@ -101,7 +101,7 @@ class Loading(NamedTuple):
     name_pattern: str = ""
     """A regular expression for names, with hyphens for spaces; a skill with another is dropped."""
     own_folder: str = ""
-    """The folder below one of the user's in which the host puts its own skills."""
+    """The subfolder of a user's skill folder in which the host puts its own skills."""
 
 
 class Plugins(NamedTuple):
@@ -169,7 +169,7 @@ class Listing(NamedTuple):
     unit: Fact[Literal["characters", "tokens", ""]]
     """What the budget counts; a token is four characters, or bytes."""
     longest: Fact[int | None]
-    """Characters of one description that are shown at most."""
+    """The most characters that are shown of a description."""
     context: Fact[int]
     """Tokens of the context window that are assumed unless the user says otherwise."""
     order: Fact[str]
@@ -177,11 +177,11 @@ class Listing(NamedTuple):
     settings: tuple[str, ...] = ()
     """Settings that change the budget."""
     fraction_setting: str = ""
-    """The setting for `fraction`, if it is one of them."""
+    """The setting that changes `fraction`; empty for none."""
     has_paths: bool = True
     """Whether an entry says where the skill is."""
     computed_by: str | Rule = ""
-    """The rule that computes it: one of `metier.listing` by its name, or the host's own."""
+    """The rule that computes it: a rule of `metier.listing` by name, or the host's own."""
     sent: SentListing | None = None
     """How it is found in a request."""
 
@@ -193,7 +193,7 @@ class SentListing(NamedTuple):
     """The text before it, as it is."""
     end: str
     entry: str
-    """The groups: name, text, place; the last two may be missing."""
+    """The groups: name, text, location; the last two may be missing."""
     names: str = ""
     """Names without texts after the entries, with commas between them: one group."""
     is_escaped: bool = False
@@ -235,7 +235,7 @@ class Transcripts(NamedTuple):
     marks: tuple[Mark, ...] = ()
     """The same for hooks, which search the end of a transcript."""
     read_by: str | Reader = ""
-    """What reads them: a reader of `metier.usage` by its name, or the host's own."""
+    """What reads them: a reader of `metier.usage` by name, or the host's own."""
     typed_alone: bool = False
     """Whether a skill that the user types takes the place of a prompt."""
 

@@ -47,13 +47,13 @@ class ServerList(NamedTuple):
     before: Mapping[str, Any] = {}
     """What an entry says before its command."""
     after: Mapping[str, Any] = {}
-    one_list: bool = False
+    as_list: bool = False
     """Whether command and arguments are one list."""
     form: Literal["json", "toml"] = "json"
 
     def value(self, command: Sequence[str]) -> dict[str, Any]:
         split = {"command": command[0], "args": list(command[1:])}
-        words = {"command": list(command)} if self.one_list else split
+        words = {"command": list(command)} if self.as_list else split
         return {**self.before, **words, **self.after}
 
 

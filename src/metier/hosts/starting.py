@@ -25,12 +25,12 @@ class Started(NamedTuple):
 
 
 class Start(NamedTuple):
-    """How one host is started."""
+    """How a host is started."""
 
     program: str
     """Looked for on the user's PATH."""
     arguments: tuple[str, ...]
-    """They put one prompt, which follows, and end."""
+    """The host answers the prompt after them, and ends."""
     configure: Callable[[Surroundings], Started]
     takes_context: bool = False
     """Whether the settings can say how large the model's context is."""

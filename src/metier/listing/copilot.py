@@ -17,7 +17,7 @@ _VALID = re.compile(NAME)
 _SCOPES: tuple[Scope, ...] = ("project", "user", "plugin", "admin", "system", "own")
 _PLACES: dict[Scope, str] = {"own": "builtin", "system": "builtin"}
 _FOLDERS = (".github/skills", ".copilot/skills", ".agents/skills", ".claude/skills")
-"""Of two skills of one name in a scope, the one in the first of these folders loads."""
+"""Of skills with the same name in a scope, the first by these folders loads."""
 _ESCAPED = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&apos;"})
 
 
@@ -96,8 +96,8 @@ def _listed(skills: list[Skill]) -> list[tuple[str, Skill]]:
     return sorted(first.items(), key=_order)
 
 
-def _order(one: tuple[str, Skill]) -> tuple[int, str]:
-    name, skill = one
+def _order(named: tuple[str, Skill]) -> tuple[int, str]:
+    name, skill = named
     return _SCOPES.index(skill.scope), "" if skill.scope == "own" else name
 
 

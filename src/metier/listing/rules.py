@@ -64,7 +64,7 @@ def _claude_text(skill: Skill) -> str:
 
 
 def _claude_entries(ordered: list[Skill]) -> list[Shown]:
-    """Every skill with its whole text; of those in folders of one name only the first."""
+    """Every skill with its whole text; of folders with the same name only the first."""
     kept = first_of_each(ordered, lambda skill: skill.folder)
     taken = set(kept)
     return [
@@ -152,7 +152,7 @@ class _Line(NamedTuple):
     skill: Skill
     name: str
     description: str
-    place: str
+    location: str
     length: int
     """Of the description before it was cut."""
     least: int
@@ -160,7 +160,7 @@ class _Line(NamedTuple):
 
     def shown(self, letters: int) -> str:
         text = f"{self.description[:letters]} " if letters else ""
-        return f"- {self.name}: {text}(file: {self.place})"
+        return f"- {self.name}: {text}(file: {self.location})"
 
     @property
     def whole(self) -> int:
@@ -207,9 +207,9 @@ def _codex_line(skill: Skill, aliases: dict[str, str]) -> _Line:
     if length > CODEX_DESCRIPTION:
         description = f"{description[: CODEX_DESCRIPTION - 3]}..."
     alias = aliases.get(skill.root)
-    place = f"{alias}{skill.path[len(skill.root) :]}" if alias else skill.path
+    location = f"{alias}{skill.path[len(skill.root) :]}" if alias else skill.path
     name = skill.name or skill.folder
-    return _Line(skill, name, description, place, length, _bytes(name) + _bytes(place) + 13)
+    return _Line(skill, name, description, location, length, _bytes(name) + _bytes(location) + 13)
 
 
 def codex_budget(context: int | None) -> int:

@@ -16,7 +16,7 @@ class Sent(NamedTuple):
 
     name: str
     text: str
-    place: str = ""
+    location: str = ""
 
 
 def strings(value: Any) -> Iterator[str]:
@@ -53,8 +53,8 @@ def _form(host: str) -> SentListing:
 
 def _entries(form: SentListing, text: str) -> Iterator[Sent]:
     for match in re.finditer(form.entry, text):
-        name, about, place = (*match.groups(default=""), "", "")[:3]
-        yield Sent(name, unescape(about) if form.is_escaped else about, place)
+        name, about, location = (*match.groups(default=""), "", "")[:3]
+        yield Sent(name, unescape(about) if form.is_escaped else about, location)
 
 
 def _names(form: SentListing, text: str) -> Iterator[Sent]:

@@ -95,7 +95,7 @@ def _events(entry: dict[str, Any]) -> Iterator[Event]:
 
 
 def _called(entry: dict[str, Any]) -> list[Fired]:
-    """The call of the tool `skill`, if it is one."""
+    """The call of the tool `skill`; empty for any other entry."""
     data = mapping_of(entry.get("data"))
     name = text_of(mapping_of(data.get("arguments")).get("skill")).strip()
     if entry.get("type") != "tool.execution_start" or data.get("toolName") != "skill" or not name:

@@ -49,7 +49,7 @@ LETTERS_PER_TOKEN = 4
 LETTERS_PER_TOKEN_NEW = 3
 """For models since Opus 4.7, and for models that the host does not know."""
 LONGEST = 1_536
-"""The most characters of one text; a longer one ends with an ellipsis."""
+"""The most characters of a text; an ellipsis ends what is cut."""
 HALF_LIFE_DAYS = 7.0
 LEAST_WEIGHT = 0.1
 _DAY = 86_400

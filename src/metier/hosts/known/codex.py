@@ -32,7 +32,7 @@ _MEASURED = Source("Codex 0.166.0", "2026-11-18", "measured")
 CONTEXT = 272_000
 """Of a model that the host does not know; settings can make it smaller, not larger."""
 LONGEST = 1_024
-"""The most characters of a description; a longer one ends with three dots."""
+"""The most characters of a description; three dots end what is cut."""
 LONGEST_NAME = 64
 _BESIDE = Switch(
     "file beside", "policy.allow_implicit_invocation", {"false": "manual"}, "agents/openai.yaml"
@@ -213,7 +213,7 @@ HOST = Host(
         "in the middle of a turn; the skills are listed again.",
         "While a command runs in its sandbox, Codex puts an empty `.git` into the folders that it "
         "may write: the workspace, `/tmp` and `TMPDIR`. metier ignores a HOME below such a folder "
-        "unless it is the one in the user database, and hooks say nothing. To avoid it, set "
+        "unless the user database has it too, and hooks say nothing. To avoid it, set "
         "`exclude_slash_tmp` and `exclude_tmpdir_env_var` in `[sandbox_workspace_write]`.",
         "Codex waits one second for an MCP server, then sends its first request without the tools "
         "of those that have not answered; the next request has them. With `required = true` below "

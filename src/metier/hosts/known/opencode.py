@@ -167,7 +167,7 @@ HOST = Host(
         ".config/opencode/opencode.json",
         "restart opencode",
         ("XDG_CONFIG_HOME", ".config"),
-        servers=ServerList(("mcp",), {"type": "local"}, {"enabled": True}, one_list=True),
+        servers=ServerList(("mcp",), {"type": "local"}, {"enabled": True}, as_list=True),
     ),
     hook=Hook(
         event="chat.message",
