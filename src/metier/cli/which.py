@@ -231,6 +231,6 @@ def _advice(expectation: Expectation) -> list[str]:
     if expectation.would_win:
         words = ", ".join(expectation.would_win)
         lines.append(f"it would be first and fire with these in its description: {words}")
-    elif expectation.missing and expectation.own is not None:
+    elif expectation.missing and expectation.own is not None and expectation.is_in_reach:
         lines.append("these words in its description would not make it first")
     return lines

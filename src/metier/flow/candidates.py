@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from metier.core.process import without_garbage_collection
-from metier.core.ranking import Document, Matches, Pool, Task, stored_weight
+from metier.core.ranking import Document, Matches, Pool, Task
+from metier.core.weights import stored_weight
 from metier.core.word_table import shipped_table
 from metier.index.cached_pools import CachedPool, Memory
 from metier.index.ranked import RankText, RankWords, rank_words

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from metier.core.nearest import did_you_mean
 from metier.core.overlap import OnProgress, Pair, overlapping
-from metier.core.ranking import idf
 from metier.core.terms import ASKING, parts_of, raw_words
+from metier.core.weights import idf
 from metier.errors import UsageError
 from metier.flow.separating import Separator
 from metier.hosts import HOOKED, host_bit, nameable_to

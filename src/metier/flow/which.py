@@ -204,6 +204,8 @@ class SkillFinder:
         own = self._explained(ranked[0], row) if ranked else None
         missing = self._missing(row)
         lost_to = first[0] if first and place != 1 else None
+        is_first = own is not None and own.fires and place == 1
+        can_win = not reasons and self._cut(row) is None
         figures = [*reasons, *self._figures(own, place, lost_to, is_out=bool(reasons))]
         return Expectation(
             name=row.handle,
@@ -211,7 +213,8 @@ class SkillFinder:
             fires=own is not None and own.fires,
             reasons=reasons if reasons and own is None else figures,
             missing=missing,
-            would_win=[] if reasons or (own and own.fires and place == 1) else self._winning(row),
+            would_win=self._winning(row) if can_win and not is_first else [],
+            is_in_reach=can_win,
             lost_to=lost_to,
             own=own,
         )
@@ -304,8 +307,6 @@ class SkillFinder:
     def _winning(self, row: Row) -> list[str]:
         """The fewest of the missing words, rarest first, that make a skill fire as the first."""
         added: list[str] = []
-        if self._cut(row):
-            return []  # more words do not help a text that is not shown
         for word in self._missing(row)[:MOST_WORDS_TO_ADD]:
             added.append(word)
             text = f"{' '.join(added)}. {row.routing_text}"

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metier.core.keywords import counts_in_each
-from metier.core.ranking import BY_WORDS, IMPACTS, Document, Matches
+from metier.core.ranking import BY_WORDS, Document, Matches
+from metier.core.weights import IMPACTS
 from metier.index.cached_pools import MOST_POSTINGS, CachedPool
 
 if TYPE_CHECKING:

@@ -162,6 +162,8 @@ class Expectation:
     """Words of the task that its name, description and examples lack, the rarest first."""
     would_win: Sequence[str] = ()
     """Words that make it first when its description has them; empty if none do."""
+    is_in_reach: bool = True
+    """Whether words in its description can help: not if something else keeps it out."""
     lost_to: RankedDocument | None = None
     own: RankedDocument | None = None
 
