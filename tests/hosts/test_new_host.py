@@ -28,6 +28,7 @@ from metier.hosts.settings import Entry, ServerList, SettingsFile
 from metier.hosts.shown import Listing as Shown, Rule, Shown as Line, Skill
 from metier.hosts.skill_settings import HostSettings, SkillSettings, merged_at
 from metier.hosts.starting import Start, Started, Surroundings
+from metier.hosts.tools import HostTools, skill_tool
 from metier.hosts.transcript_files import Transcript, UserFolders, found
 from metier.hosts.transcript_lines import Lines
 
@@ -103,6 +104,7 @@ HOST = Host(
     ),
     skill_settings=SkillSettings(".kiln/kiln.json", (".kiln/kiln.json",), _settings),
     start=Start("kiln", ("ask",), _started),
+    tools=HostTools((skill_tool("fire", "skill"),), "fire", "skill"),
 )
 '''
 SKILL = "---\nname: {name}\ndescription: Glazes {name} in the kiln.\n{more}---\n\nDo it.\n"
@@ -204,6 +206,11 @@ def test_its_listing_can_be_measured(kiln: Kiln) -> None:
         "print([one.name for one in sent_skills('kiln', [Request('/', {'a': text})])])"
     )
     assert kiln.python("-c", code) == "['pots', 'tiles']\n"
+
+
+def test_its_tools_are_offered_in_evaluations(kiln: Kiln) -> None:
+    code = "from metier.evals.host_tools import HOST_TOOLS; print(HOST_TOOLS['kiln'].specs[0].name)"
+    assert kiln.python("-c", code) == "fire\n"
 
 
 def test_its_keys_are_known_to_lint(kiln: Kiln) -> None:

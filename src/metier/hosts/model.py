@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from metier.hosts.shown import Rule
     from metier.hosts.skill_settings import SkillSettings
     from metier.hosts.starting import Start
+    from metier.hosts.tools import HostTools
 
 
 class Unknown(Enum):
@@ -267,6 +268,8 @@ class Host(NamedTuple):
     """The settings that say something about skills."""
     start: Start | None = None
     """How it is started once, in front of a server that records its requests."""
+    tools: HostTools | None = None
+    """What an evaluation offers the model."""
 
     def source_of(self, section: str, field: str) -> Source | None:
         return self.sources.get(f"{section}.{field}", self.sources.get(section))

@@ -35,6 +35,7 @@ from metier.hosts.skill_settings import (
     read_settings,
 )
 from metier.hosts.starting import Start, Started, Surroundings
+from metier.hosts.tools import HostTools, file_tool, shell_tool, skill_tool
 
 _DOCS = Source("code.claude.com/docs/en/skills, a copy of May 2026", "2026-11-16", "docs")
 _FACTS = Source("code.claude.com/docs", "2026-09", "docs")
@@ -313,5 +314,14 @@ HOST = Host(
         _started,
         after=("--model", "claude-sonnet-4-5"),
         keeps=("skillOverrides", _FRACTION_SETTING, "skillListingMaxDescChars"),
+    ),
+    tools=HostTools(
+        (
+            skill_tool("Skill", "skill", args="Arguments for the skill, if it takes any"),
+            file_tool("Read", "file_path"),
+            shell_tool("Bash", "command"),
+        ),
+        "Skill",
+        "skill",
     ),
 )

@@ -24,6 +24,7 @@ from metier.hosts.model import (
 from metier.hosts.settings import Entry, ServerList, SettingsFile
 from metier.hosts.skill_settings import FoundSkill, HostSettings, SkillSettings, last_of
 from metier.hosts.starting import Start, Started, Surroundings
+from metier.hosts.tools import HostTools, shell_tool
 
 _SOURCE = Source("github.com/openai/codex at 343074d, 22 August 2026", "2026-11-16", "source")
 _FACTS = Source("github.com/openai/codex", "2026-09", "source")
@@ -229,4 +230,11 @@ HOST = Host(
         ".codex/config.toml", (".codex/config.toml",), _settings, ("CODEX_HOME", ".codex")
     ),
     start=Start("codex", ("exec", "--skip-git-repo-check"), _started, takes_context=True),
+    tools=HostTools(
+        (
+            shell_tool(
+                "exec_command", "cmd", "To use a listed skill, first read its SKILL.md with it."
+            ),
+        )
+    ),
 )

@@ -18,6 +18,7 @@ from metier.hosts.model import (
 )
 from metier.hosts.settings import Entry, ServerList, SettingsFile
 from metier.hosts.starting import Start, Started, Surroundings
+from metier.hosts.tools import HostTools, file_tool, shell_tool, skill_tool
 
 _DOCS = Source(
     "docs.github.com/en/copilot/how-tos/copilot-cli/customize-copilot", "2026-11-16", "docs"
@@ -159,4 +160,9 @@ HOST = Host(
         SkillFolder("copilot-user", "~/.copilot/skills", 6),
     ),
     start=Start("copilot", ("-p",), _started),
+    tools=HostTools(
+        (skill_tool("skill", "skill"), file_tool("view", "path"), shell_tool("bash", "command")),
+        "skill",
+        "skill",
+    ),
 )

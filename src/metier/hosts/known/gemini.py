@@ -22,6 +22,7 @@ from metier.hosts.model import (
 from metier.hosts.settings import Entry, SettingsFile
 from metier.hosts.skill_settings import HostSettings, SkillSettings, last_of
 from metier.hosts.starting import Start, Started, Surroundings
+from metier.hosts.tools import HostTools, file_tool, shell_tool, skill_tool
 
 _SOURCE = Source(
     "github.com/google-gemini/gemini-cli at 5411f11, 21 August 2026", "2026-11-16", "source"
@@ -168,4 +169,13 @@ HOST = Host(
     ),
     skill_settings=SkillSettings(_SETTINGS, (_SETTINGS,), _settings),
     start=Start("gemini", ("-m", "gemini-2.5-pro", "-p"), _started, keeps=("skills",)),
+    tools=HostTools(
+        (
+            skill_tool("activate_skill", "name"),
+            file_tool("read_file", "file_path"),
+            shell_tool("run_shell_command", "command"),
+        ),
+        "activate_skill",
+        "name",
+    ),
 )

@@ -22,6 +22,7 @@ from metier.hosts.model import (
 from metier.hosts.settings import ServerList, SettingsFile
 from metier.hosts.skill_settings import FoundSkill, HostSettings, SkillSettings
 from metier.hosts.starting import Start, Started, Surroundings
+from metier.hosts.tools import HostTools, file_tool, shell_tool, skill_tool
 
 _SOURCE = Source("github.com/anomalyco/opencode at d545d8f, 19 August 2026", "2026-11-16", "source")
 _FACTS = Source("opencode.ai/docs", "2026-09", "docs")
@@ -213,4 +214,9 @@ HOST = Host(
     ),
     skill_settings=SkillSettings(".config/opencode/opencode.json", ("opencode.json",), _settings),
     start=Start("opencode", ("run",), _started, takes_context=True, keeps=("permission",)),
+    tools=HostTools(
+        (skill_tool("skill", "name"), file_tool("read", "filePath"), shell_tool("bash", "command")),
+        "skill",
+        "name",
+    ),
 )
