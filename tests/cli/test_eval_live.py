@@ -202,7 +202,7 @@ def test_another_process_can_cancel_an_evaluation_but_not_resume_it(team: Team) 
     assert "is already running in another process" in busy.stderr
     [run] = json.loads(team.metier("runs", "list", "--json").stdout)
     assert team.metier("runs", "cancel", run["runId"]).returncode == 0
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=300)
     assert process.returncode == 130
     assert "case\tevals.yaml#1\tring the bell at noon\t1\t" in out
     assert "8 tries not asked to the end" in err

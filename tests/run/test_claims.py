@@ -76,7 +76,7 @@ def test_of_forked_workers_that_resume_one_run_only_one_executes_it(tmp_path: Pa
     workers = [context.Process(target=_work, args=(path, run_id, ready, told)) for _ in range(4)]
     for one in workers:
         one.start()
-    answers = [told.get(timeout=60) for _ in workers]
+    answers = [told.get(timeout=300) for _ in workers]
     for one in workers:
         one.join(60)
     told.close()
