@@ -54,8 +54,8 @@ MEANINGS = {
     "eval.maxFalseFires": "and above this share of false fires",
     "eval.minHit1": "and below this hit@1",
     "eval.minNdcg": "and below this nDCG@10",
-    "eval.maxSilent": "and above this share of cases in which nothing is named but should be",
-    "eval.maxSpeaksWrongly": "and above this share of cases in which a skill is named wrongly",
+    "eval.maxSilent": "and above this share of cases without any skill, though one fits",
+    "eval.maxSpeaksWrongly": "and above this share of cases with a skill, though none fits",
     "teams": (
         '`[teams."FOLDER"]`: a folder that belongs to a team, with `name` (else the last part of'
         " the folder), `owner` and `disabled`, a list of its documents to exclude:"
