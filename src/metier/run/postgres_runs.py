@@ -33,6 +33,8 @@ from metier.run.rows import (
     dumped,
     end_values,
     failure_text,
+    is_storable,
+    kept_checkpoints,
     memory_text,
     request_text,
     run_of,
@@ -43,7 +45,6 @@ from metier.run.store import LEASE_SECONDS, CheckpointMark, Renewed
 from metier.storage.database import MEANINGLESS
 from metier.storage.outages import Outage
 from metier.storage.postgres import PATIENCE_SECONDS, Connection, Postgres, scalar
-from metier.values.agents import CheckpointSettings
 from metier.values.runs import RESUMABLE, Claim, Failure, RunRecord, StepRecord
 
 R = TypeVar("R")
@@ -117,10 +118,12 @@ class PostgresRuns:
         more = [self._step_write(run.claim, one) for one in steps]
         self._save_now([*self._added(run), *more], None)
 
-    async def begin(self, run: RunRecord, owner: str) -> None:
-        await self._save(self._added(run, owner), None)
+    async def begin(self, run: RunRecord, owner: str, parent: Claim | None = None) -> None:
+        await self._save(self._added(run, owner, parent), parent)
 
-    def _added(self, run: RunRecord, owner: str | None = None) -> list[Write]:
+    def _added(
+        self, run: RunRecord, owner: str | None = None, parent: Claim | None = None
+    ) -> list[Write]:
         known = self._profiles.get(run.agent_id)
         if known is None or known[0] is not run.profile:
             known = self._profiles[run.agent_id] = run.profile, self._blob(dumped(run.profile))
@@ -131,7 +134,9 @@ class PostgresRuns:
             *kept_checkpoints(run.profile), run.parent_run, run.parent_step, run.forked_from, owner,
             LEASE_SECONDS if owner else None, run.epoch,
         )  # fmt: skip
-        return [request, profile, (tables.ADD_RUN, row)]
+        if parent is None:
+            return [request, profile, (tables.ADD_RUN, row)]
+        return [request, profile, (tables.ADD_CHILD, (*row, *self._claimed(parent)))]
 
     def note(self, claim: Claim, step: StepRecord) -> None:
         with self._noting:
@@ -211,7 +216,8 @@ class PostgresRuns:
         with self._noting:
             noted, self._noted = self._noted, {}
         before = [self._step_write(by, step) for (by, _), step in noted.items()]
-        return Request(writes=[*before, *writes], claim=claim, noted=noted)
+        is_child = bool(writes) and writes[-1][0] is tables.ADD_CHILD
+        return Request(writes=[*before, *writes], claim=claim, begins_child=is_child, noted=noted)
 
     def _claimed(self, claim: Claim) -> tuple[str, int, int]:
         return self.namespace, *claim
@@ -248,13 +254,13 @@ class PostgresRuns:
 
     # Owning a run
 
-    def claim(self, run_id: str, owner: str, now: float) -> RunRecord:
+    def claim(self, run_id: str, owner: str, now: float, parent: Claim | None = None) -> RunRecord:
         lease = LEASE_SECONDS + _from_now(now)
 
         def job(connection: Connection) -> RunRecord:
             with connection.transaction():
                 self._check_worker(connection)
-                run, held = self._held(connection, run_id, now)
+                run, held = self._held(connection, run_id, now, parent)
                 if held.state != "running" and held.state not in RESUMABLE:
                     message = f"run '{run_id}' is {held.state} now"
                     raise UsageError(message, code="RUN_NOT_RESUMABLE")
@@ -276,9 +282,15 @@ class PostgresRuns:
         if self.worker and connection.execute(*known).fetchone() is None:
             raise RunReleasedError
 
-    def _held(self, connection: Connection, run_id: str, now: float) -> tuple[RunRecord, Held]:
-        """Lock the row of a run; the run as it is then, and its owner."""
+    def _held(
+        self, connection: Connection, run_id: str, now: float, parent: Claim | None = None
+    ) -> tuple[RunRecord, Held]:
+        """Lock the row of a run; the run as it is then, and its owner. Check its parent's claim."""
         key = self._only(self._found(connection, run_id), run_id).key
+        if parent is not None:
+            locked = connection.execute(tables.LOCK, (self.namespace, [parent.key, key])).fetchall()
+            if (*parent, True) not in locked:
+                raise RunLostError
         values = (_from_now(now), self.namespace, key)
         held = Held(*connection.execute(tables.HELD, values).fetchall()[0])
         (run,) = self._runs(connection, "AND key = %s", key)
@@ -394,26 +406,10 @@ def _listed(state: str | None, delegated: bool) -> tuple[str, tuple[str, ...]]:
     return which, () if state is None else (state,)
 
 
-def is_storable(text: str) -> bool:
-    """Whether PostgreSQL can hold a text as it is; an id that it cannot hold is not there."""
-    return not _UNSTORABLE.search(text)
-
-
 def _key_of(blob: Write) -> bytes:
     key = blob[1][1]
     assert isinstance(key, bytes)
     return key
-
-
-def kept_checkpoints(profile: Mapping[str, Any]) -> tuple[float, float]:
-    """For how many hours checkpoints are kept, and how many of them."""
-    default = CheckpointSettings()
-    given = profile.get("checkpoint") or {}
-    hours, most = given.get("retentionHours"), given.get("maximum")
-    return (
-        default.retention_hours if hours is None else float(hours),
-        default.maximum if most is None else float(most),
-    )
 
 
 def _from_now(now: float) -> float:
@@ -433,6 +429,3 @@ def _read(read: Callable[[Row], R], rows: Sequence[Row]) -> list[R]:
         raise DamagedError(
             f"{_CALLED} is damaged", hint="restore a copy of the database"
         ) from error
-
-
-_UNSTORABLE = re.compile("[\0\ud800-\udfff]")

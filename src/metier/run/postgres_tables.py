@@ -108,22 +108,30 @@ KEYS_AT_ONCE = 64
 # Writing. The rows of runs are locked after runs and blobs were added: every later statement of
 # the transaction sees the epoch that no other process can change any more.
 
-ADD_RUN = (
+_CLAIMED = "WHERE namespace = %s AND key = %s AND epoch = %s"
+_IS_LIVE = "state IN ('running', 'pending')"
+_ADD_RUN = (
     "INSERT INTO metier.run (namespace, key, id, agent, task, state, created, request, profile,"
     " retention_hours, checkpoints, parent, parent_step, forked_from, owner, lease, epoch)"
-    " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s,"
-    " clock_timestamp() + make_interval(secs => %s), %s)"
-    " ON CONFLICT (namespace, key) DO NOTHING"
+    " {values} ON CONFLICT (namespace, key) DO NOTHING"
 )
+_RUN_VALUES = (
+    "%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s,"
+    " clock_timestamp() + make_interval(secs => %s), %s"
+)
+ADD_RUN = _ADD_RUN.format(values=f"VALUES ({_RUN_VALUES})")
+ADD_CHILD = _ADD_RUN.format(
+    values=f"SELECT {_RUN_VALUES} FROM metier.run {_CLAIMED} AND {_IS_LIVE}"
+)
+"""The same if the claim of its parent is the latest, and the parent has not ended."""
 ADD_BLOB = (
     "INSERT INTO metier.blob (namespace, key, data) VALUES (%s, %s, %s)"
     " ON CONFLICT (namespace, key) DO NOTHING"
 )
 LOCK = (
-    "SELECT key, epoch FROM metier.run WHERE namespace = %s AND key = ANY(%s::bigint[])"
-    " ORDER BY key FOR NO KEY UPDATE"
+    f"SELECT key, epoch, {_IS_LIVE} FROM metier.run"
+    " WHERE namespace = %s AND key = ANY(%s::bigint[]) ORDER BY key FOR NO KEY UPDATE"
 )
-_CLAIMED = "WHERE namespace = %s AND key = %s AND epoch = %s"
 _SAVE_STEP = (
     "INSERT INTO metier.step AS step (namespace, run, id, seq, state, attempts, input, output,"
     " failure, usage, started, finished, step_index, memory, generation)"
@@ -179,7 +187,7 @@ RELEASE = (
     f" {_CLAIMED} AND state = 'running'"
 )
 BEFORE_LOCK = (ADD_BLOB, ADD_RUN)
-AFTER_LOCK = (BEGIN_ROLLBACK, SAVE_LAST_CHECKPOINT, END, RELEASE)
+AFTER_LOCK = (ADD_CHILD, BEGIN_ROLLBACK, SAVE_LAST_CHECKPOINT, END, RELEASE)
 """In the order in which a batch executes them."""
 
 # Owning a run. Leases are by the clock of the database, which all processes share.

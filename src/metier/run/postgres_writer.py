@@ -28,6 +28,8 @@ class Request:
     writes: Sequence[Write] = ()
     claim: Claim | None = None
     """The right to make these writes; None for a new run, which no other process knows."""
+    begins_child: bool = False
+    """Whether the claim is that of the parent of a new run: it must not have ended."""
     noted: Notes = field(default_factory=dict)
     """Steps that are stored along with them, if their claims still count."""
     job: Job | None = None
@@ -154,7 +156,7 @@ class Writer:
 
     def _commit(self, requests: Sequence[Request]) -> None:
         try:
-            epochs = self._database.call(lambda connection: self._written(connection, requests))
+            locked = self._database.call(lambda connection: self._written(connection, requests))
         except Exception as error:
             is_away = isinstance(error, StoreError) and error.code == "STORE_UNREACHABLE"
             if len(requests) == 1 or is_away:
@@ -166,11 +168,15 @@ class Writer:
                 self._commit([one])
             return
         for one in requests:
-            if one.claim is not None and epochs.get(one.claim.key) != one.claim.epoch:
-                one.error = RunLostError()
+            if one.claim is not None:
+                epoch, is_live = locked.get(one.claim.key, (None, False))
+                if epoch != one.claim.epoch or (one.begins_child and not is_live):
+                    one.error = RunLostError()
 
-    def _written(self, connection: Connection, requests: Sequence[Request]) -> dict[int, int]:
-        """Commit all in one round trip; the epochs of the runs, by key.
+    def _written(
+        self, connection: Connection, requests: Sequence[Request]
+    ) -> dict[int, tuple[int, bool]]:
+        """Commit all in one round trip; the runs by key: epoch, and whether it has not ended.
 
         It may be repeated: writes name their epoch and replace what is there.
         """
@@ -183,7 +189,7 @@ class Writer:
             self._save_steps(connection, rows.pop(tables.SAVE_STEP, []))
             _execute(connection, tables.AFTER_LOCK, rows)
         self._remember(row[1] for row in rows.get(tables.ADD_BLOB, ()))
-        return dict(locked.fetchall())
+        return {key: (epoch, is_live) for key, epoch, is_live in locked.fetchall()}
 
     def _save_steps(self, connection: Connection, steps: Sequence[Row]) -> None:
         """Save many steps in one statement, unless it would write a row twice."""
