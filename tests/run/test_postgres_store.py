@@ -178,7 +178,7 @@ def test_a_claim_waits_for_a_write_that_is_being_committed(
 
     async def main() -> None:
         with psycopg.connect(postgres) as writing:
-            writing.execute(tables.LOCK, (store.namespace, [run.key]))
+            writing.execute(tables.LOCK, ([run.key], store.namespace))
             later = time.time() + LEASE_SECONDS + 1
             task = asyncio.create_task(asyncio.to_thread(store.claim, "run", OTHER, later))
             with psycopg.connect(postgres, autocommit=True) as looking:

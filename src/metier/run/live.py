@@ -332,6 +332,8 @@ class LiveRun:
 
     def restore(self) -> None:
         """Make the outputs of stored steps visible; memory in the order in which they ended."""
+        if not self.ledger.records:
+            return
         steps = {step.id: step for one in self.plan.steps for step in one.walk(compensating=True)}
         for record in self.ledger.in_order():
             one = steps.get(record.id.partition("[")[0])

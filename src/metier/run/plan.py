@@ -152,6 +152,7 @@ class Workflow(Group):
         self.offered = offered_tools(profile)
         """The tools for prompt steps that list none."""
         self.named = named_tools(profile)
+        self.requires = profile.requires
         self.delegates = sorted(delegates(profile))
 
 

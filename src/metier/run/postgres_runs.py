@@ -189,7 +189,7 @@ class PostgresRuns:
 
     def _save_in_place(self, request: Request) -> bool:
         """Commit a step in one statement, without the writer; false if that would have to wait."""
-        values = request.writes[0][1]
+        values = (*request.writes[0][1], self.namespace, self.namespace)
 
         def job(connection: Connection) -> int:
             return connection.execute(tables.SAVE_STEP_ALONE, values).rowcount
@@ -213,11 +213,13 @@ class PostgresRuns:
 
     def _request(self, writes: Sequence[Write], claim: Claim | None) -> Request:
         """A request that also stores what was noted before."""
+        is_child = writes[-1][0] is tables.ADD_CHILD
+        if not self._noted:
+            return Request(writes, claim, is_child)
         with self._noting:
             noted, self._noted = self._noted, {}
         before = [self._step_write(by, step) for (by, _), step in noted.items()]
-        is_child = bool(writes) and writes[-1][0] is tables.ADD_CHILD
-        return Request(writes=[*before, *writes], claim=claim, begins_child=is_child, noted=noted)
+        return Request([*before, *writes], claim, is_child, noted)
 
     def _claimed(self, claim: Claim) -> tuple[str, int, int]:
         return self.namespace, *claim
@@ -288,7 +290,8 @@ class PostgresRuns:
         """Lock the row of a run; the run as it is then, and its owner. Check its parent's claim."""
         key = self._only(self._found(connection, run_id), run_id).key
         if parent is not None:
-            locked = connection.execute(tables.LOCK, (self.namespace, [parent.key, key])).fetchall()
+            keys = sorted((parent.key, key))
+            locked = connection.execute(tables.LOCK, (keys, self.namespace)).fetchall()
             if (*parent, True) not in locked:
                 raise RunLostError
         values = (_from_now(now), self.namespace, key)

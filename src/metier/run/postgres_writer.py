@@ -1,18 +1,19 @@
 """One thread that writes for all runs of a process: what waits is committed together."""
 
 import asyncio
-import json
+import itertools
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from metier.errors import RunLostError, StoreError
 from metier.run import postgres_tables as tables
+from metier.run.postgres_arrays import blobs, numbers, texts
 from metier.run.rows import Row
-from metier.storage.postgres import Connection, Postgres
+from metier.storage.postgres import Connection, Cursor, Postgres
 from metier.values.runs import Claim, StepRecord
 
 Write = tuple[str, Row]
@@ -21,7 +22,7 @@ Job = Callable[[Connection], Any]
 _KNOWN_BLOBS = 10_000
 
 
-@dataclass(eq=False, slots=True, kw_only=True)
+@dataclass(eq=False, slots=True)
 class Request:
     """Writes of one run that are committed together, or a job of its own."""
 
@@ -30,7 +31,7 @@ class Request:
     """The right to make these writes; None for a new run, which no other process knows."""
     begins_child: bool = False
     """Whether the claim is that of the parent of a new run: it must not have ended."""
-    noted: Notes = field(default_factory=dict)
+    noted: Notes | None = None
     """Steps that are stored along with them, if their claims still count."""
     job: Job | None = None
     loop: asyncio.AbstractEventLoop | None = None
@@ -64,7 +65,8 @@ class Writer:
         self._waiting: list[Request] = []
         self._is_busy = False
         self._is_closing = False
-        self._changed = threading.Condition()
+        self._lock = threading.RLock()
+        self._changed = threading.Condition(self._lock)
         self._thread: threading.Thread | None = None
         self._blobs: set[bytes] = set()
         """Blobs that are known to be stored."""
@@ -82,16 +84,16 @@ class Writer:
             self._flush()
         return request.future  # type: ignore[no-any-return]  # it is a Future, see above
 
-    async def execute(self, request: Request) -> Any:
-        """The result of a request, once it is committed."""
-        request.loop = asyncio.get_running_loop()
-        request.future = request.loop.create_future()
-        with self._changed:
+    def execute(self, request: Request) -> "asyncio.Future[Any]":
+        """Have a request executed; its result comes once it is committed."""
+        request.loop = loop = asyncio.get_running_loop()
+        request.future = future = loop.create_future()
+        with self._lock:
             self._gathered.append(request)
-            if self._turn is not request.loop:
-                self._turn = request.loop
-                request.loop.call_soon(self._flush)
-        return await request.future
+            if self._turn is not loop:
+                self._turn = loop
+                loop.call_soon(self._flush)
+        return future
 
     def close(self) -> None:
         """Execute what waits, and end. Wait no longer for a database that is away."""
@@ -162,7 +164,7 @@ class Writer:
             if len(requests) == 1 or is_away:
                 for one in requests:
                     one.error = error
-                    self._note_again(one.noted)
+                    self._note_again(one.noted or {})
                 return
             for one in requests:  # what one run cannot save must not stop the others
                 self._commit([one])
@@ -181,24 +183,27 @@ class Writer:
         It may be repeated: writes name their epoch and replace what is there.
         """
         rows = self._by_statement(requests)
+        steps = rows.pop(tables.SAVE_STEP, [])
         keys = {one.claim.key for one in requests if one.claim is not None}
-        keys |= {claim.key for one in requests for claim, _ in one.noted}
+        keys.update(row[-2] for row in steps)
+        if len({(row[0], row[-2]) for row in steps}) < len(steps):  # one statement cannot save both
+            rows[tables.SAVE_STEP], steps = steps, []
         with connection.pipeline(), connection.transaction():
             _execute(connection, tables.BEFORE_LOCK, rows)
-            locked = connection.execute(tables.LOCK, (self._namespace, list(keys)))
-            self._save_steps(connection, rows.pop(tables.SAVE_STEP, []))
+            locked = self._save_steps(connection, sorted(keys), steps)
             _execute(connection, tables.AFTER_LOCK, rows)
         self._remember(row[1] for row in rows.get(tables.ADD_BLOB, ()))
-        return {key: (epoch, is_live) for key, epoch, is_live in locked.fetchall()}
+        return {key: (epoch, is_live) for key, epoch, is_live, _ in locked.fetchall()}
 
-    def _save_steps(self, connection: Connection, steps: Sequence[Row]) -> None:
-        """Save many steps in one statement, unless it would write a row twice."""
-        if len(steps) < 2 or len({(row[0], row[-2]) for row in steps}) < len(steps):
-            _execute(connection, [tables.SAVE_STEP], {tables.SAVE_STEP: steps})
-            return
-        objects = [dict(zip(tables.STEP_NAMES, row, strict=True)) for row in steps]
-        text = _encoder.encode(objects)
-        connection.execute(tables.SAVE_STEPS, (text, self._namespace))
+    def _save_steps(
+        self, connection: Connection, keys: Sequence[int], steps: Sequence[Row]
+    ) -> Cursor:
+        """Lock runs, save steps of them, and announce it to those who watch."""
+        rows = zip(*steps, strict=True) if steps else itertools.repeat(())
+        columns = [literal(row) for literal, row in zip(_LITERALS, rows, strict=False) if literal]
+        namespace = self._namespace
+        values = (numbers(keys), namespace, namespace, *columns, namespace, namespace)
+        return connection.execute(tables.SAVE_STEPS, values)
 
     def _by_statement(self, requests: Iterable[Request]) -> dict[str, list[Row]]:
         rows: dict[str, list[Row]] = {}
@@ -246,4 +251,8 @@ def _settle_all(requests: Iterable[Request]) -> None:
         one.settle()
 
 
-_encoder = json.JSONEncoder(separators=(",", ":"), default=bytes.hex)
+_LITERALS: tuple[Callable[[Iterable[Any]], str] | None, ...] = (
+    texts, numbers, texts, numbers, texts, texts, texts, texts, numbers, numbers, numbers, blobs,
+    numbers, None, numbers, numbers,
+)  # fmt: skip
+"""What makes a literal of each value of `SAVE_STEP`; the namespace comes only once."""

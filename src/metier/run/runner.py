@@ -320,7 +320,7 @@ class Runner:
     ) -> Any:
         key = step.id + suffix
         asked = step.body(names)
-        if live.profile.requires or step.declared.requires:
+        if live.plan.requires or step.declared.requires:
             await prepared(live, step, key, str(asked["task"]))
         target = step.declared.config["targetAgent"]
         live.emit("delegation.started", key, to=target)
