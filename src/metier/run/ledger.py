@@ -64,6 +64,7 @@ class Ledger:
         self._compensated_by: dict[str, StepRecord] = {}
         self._order = order
         self._settings = settings
+        self._interval = max(1, settings.interval)
         last, self._latest_checkpoint = store.last_numbers(claim.key) if known else (0, 0)
         self._seq = max([last, *(one.seq for one in known)])
         self._begun = sum(one.seq > 0 for one in known)
@@ -72,7 +73,7 @@ class Ledger:
 
     @property
     def is_lease_over(self) -> bool:
-        """Whether another process may have claimed the run: `check_claim` tells."""
+        """Whether another process may have claimed the run; call `check_claim` then."""
         return time.time() >= self.leased_until
 
     async def check_claim(self) -> None:
@@ -112,7 +113,7 @@ class Ledger:
         """Count what a step has used. Raises `RunStoppedError` at a limit."""
         record = self.records[key]
         used = record.usage.plus(usage)
-        self.records[key] = StepRecord(*record[:_USAGE], used, *record[_USAGE + 1 :])
+        self.records[key] = StepRecord._make((*record[:_USAGE], used, *record[_USAGE + 1 :]))
         self.usage = self.usage.plus(usage)
         self._check_usage(key)
 
@@ -185,8 +186,7 @@ class Ledger:
     def _is_checkpoint_due(self, step: ReadyStep) -> bool:
         if not self._settings.enabled or _ROLLING_BACK.get() or step.declared.checkpoint is False:
             return False
-        every = max(1, self._settings.interval)
-        return step.declared.checkpoint is True or self._successes % every == 0
+        return step.declared.checkpoint is True or self._successes % self._interval == 0
 
     def ending(self) -> CheckpointMark | None:
         """The checkpoint of a run that ends, if due."""

@@ -153,6 +153,7 @@ class Workflow(Group):
         """The tools for prompt steps that list none."""
         self.named = named_tools(profile)
         self.requires = profile.requires
+        self.checkpoint = profile.checkpoint
         self.delegates = sorted(delegates(profile))
 
 

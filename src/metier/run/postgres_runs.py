@@ -49,7 +49,7 @@ from metier.values.runs import RESUMABLE, Claim, Failure, RunRecord, StepRecord
 
 R = TypeVar("R")
 NOW_SECONDS = 10.0
-"""How long a caller is blocked that cannot await. What it writes still waits to be written."""
+"""How long to block a caller that cannot await; its writes stay queued."""
 _CALLED = "the record of runs"
 _NAMESPACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 _LAST_CHARACTER = "\U0010ffff"
@@ -71,7 +71,7 @@ class PostgresRuns:
     def __init__(self, address: str, namespace: str, *, patience: float = PATIENCE_SECONDS) -> None:
         """`address` is a connection string or URL. Raises `StoreError` if it does not answer.
 
-        Once connected, everything waits until PostgreSQL is away for `patience` seconds.
+        Once connected, calls wait up to `patience` seconds for a server that is away.
         """
         if not _NAMESPACE.fullmatch(namespace):
             raise UsageError(
@@ -82,7 +82,7 @@ class PostgresRuns:
         self.path = f"postgresql:{namespace}"
         self.live = 0
         self.worker = ""
-        """Only while this worker counts as alive are runs claimed; empty: it is no worker."""
+        """The id of this worker, or empty. A worker claims runs only while it counts as alive."""
         self._noted: Notes = {}
         self._noting = threading.Lock()
         self._keys = range(0)
@@ -156,8 +156,9 @@ class PostgresRuns:
             await self._save([self._step_write(claim, step)], claim)
             return
         memory = self._memory(checkpoint)
-        extra = checkpoint.step_index, _key_of(memory[0]) if memory else None
-        await self._save([*memory, self._step_write(claim, step, extra)], claim)
+        key = _key_of(memory[0]) if memory else None
+        write = self._step_write(claim, step, checkpoint.step_index, key)
+        await self._save([*memory, write], claim)
 
     async def begin_rollback(self, claim: Claim, failure: Failure) -> None:
         row = (failure_text(failure), *self._claimed(claim))
@@ -228,11 +229,12 @@ class PostgresRuns:
         self,
         claim: Claim,
         step: StepRecord,
-        checkpoint: tuple[int | None, bytes | None] = (None, None),
+        step_index: int | None = None,
+        memory: bytes | None = None,
     ) -> Write:
-        """`checkpoint` is its step index and the key of its memory."""
-        values = (*step_values(step), *checkpoint, step.generation, *self._claimed(claim))
-        return tables.SAVE_STEP, values
+        """The last two arguments are those of its checkpoint."""
+        values = step_values(step, step_index, memory)
+        return tables.SAVE_STEP, (*values, self.namespace, *claim)
 
     def _ended(self, run: RunRecord, checkpoint: CheckpointMark | None) -> list[Write]:
         claimed = self._claimed(run.claim)

@@ -139,6 +139,17 @@ _RUN_VALUES = (
     " clock_timestamp() + make_interval(secs => %s), %s"
 )
 ADD_RUN = _ADD_RUN.format(values=f"VALUES ({_RUN_VALUES})")
+ADD_RUNS = _ADD_RUN.format(
+    values="SELECT %s, key_, id_, agent_, task_, state_, created_, request_, profile_, hours_,"
+    " checkpoints_, parent_, parent_step_, forked_from_, owner_,"
+    " clock_timestamp() + make_interval(secs => lease_), epoch_"
+    " FROM unnest(%s::bigint[], %s::text[], %s::text[], %s::text[], %s::text[], %s::float8[],"
+    " %s::bytea[], %s::bytea[], %s::float8[], %s::float8[], %s::text[], %s::text[], %s::text[],"
+    " %s::text[], %s::float8[], %s::bigint[]) AS given (key_, id_, agent_, task_, state_, created_,"
+    " request_, profile_, hours_, checkpoints_, parent_, parent_step_, forked_from_, owner_,"
+    " lease_, epoch_)"
+)
+"""Any number of runs, as one array for each column after the namespace."""
 ADD_CHILD = _ADD_RUN.format(
     values=f"SELECT {_RUN_VALUES} FROM metier.run {_CLAIMED} AND {_IS_LIVE}"
 )
@@ -219,6 +230,14 @@ END = (
     "UPDATE metier.run SET state = %s, finished = %s, failure = %s, usage = %s, output = %s,"
     f" owner = NULL, lease = NULL {_CLAIMED}"
 )
+END_RUNS = (
+    "UPDATE metier.run SET state = state_, finished = finished_, failure = failure_,"
+    " usage = usage_, output = output_, owner = NULL, lease = NULL"
+    " FROM unnest(%s::text[], %s::float8[], %s::text[], %s::text[], %s::text[], %s::bigint[],"
+    " %s::bigint[]) AS given (state_, finished_, failure_, usage_, output_, key_, epoch_)"
+    f" WHERE run.key = key_ AND run.epoch = epoch_ AND {_NAMESPACE}"
+)
+"""Any number of runs, as one array for each column; the namespace is last."""
 RELEASE = (
     "UPDATE metier.run SET state = 'pending', owner = NULL, lease = NULL, failure = %s"
     f" {_CLAIMED} AND state = 'running'"
@@ -246,17 +265,17 @@ RENEW = (
     "WITH claimed AS (SELECT run.key, run.epoch FROM metier.run"
     " JOIN unnest(%s::bigint[], %s::bigint[]) AS claim (key, epoch)"
     " ON run.key = claim.key AND run.epoch = claim.epoch"
-    " WHERE namespace = %s AND state IN ('running', 'pending')"
+    f" WHERE {_NAMESPACE} AND {_IS_LIVE}"
     f" AND (owner IS DISTINCT FROM %s OR lease IS NULL OR lease < {_NOW})"
     " ORDER BY run.key FOR NO KEY UPDATE OF run)"
     f" UPDATE metier.run SET owner = %s, lease = {_NOW}, state = 'running', failure = NULL"
     " FROM claimed"
-    " WHERE namespace = %s AND run.key = claimed.key AND run.epoch = claimed.epoch"
+    f" WHERE {_NAMESPACE} AND run.key = claimed.key AND run.epoch = claimed.epoch"
 )
 """Not before a third of the lease is over: most heartbeats only read. Rows are locked in the order
 of their keys, as everywhere, so that no two processes wait for each other."""
 RENEWED = (
-    "SELECT id, key, epoch, cancel FROM metier.run WHERE namespace = %s AND key = ANY(%s::bigint[])"
+    f"SELECT id, key, epoch, cancel FROM metier.run WHERE {_NAMESPACE} AND key = ANY(%s::bigint[])"
 )
 CHECK = f"SELECT count(*) FROM metier.run {_CLAIMED}"
 RECOVER = (

@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 import threading
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
@@ -19,7 +20,11 @@ from metier.values.runs import Claim, StepRecord
 Write = tuple[str, Row]
 Notes = dict[tuple[Claim, str], StepRecord]
 Job = Callable[[Connection], Any]
+_Literal = Callable[[Any], str]
 _KNOWN_BLOBS = 10_000
+_SMALL_BATCH = 32
+_QUICK_COMMIT = 0.005
+"""Seconds. Quicker commits are limited by the CPU, slower ones by the disk."""
 
 
 @dataclass(eq=False, slots=True)
@@ -64,6 +69,7 @@ class Writer:
         """The event loop that flushes them at the end of its turn."""
         self._waiting: list[Request] = []
         self._is_busy = False
+        self._last_size, self._last_seconds = 0, 0.0
         self._is_closing = False
         self._lock = threading.RLock()
         self._changed = threading.Condition(self._lock)
@@ -129,6 +135,7 @@ class Writer:
 
     def _work(self) -> None:
         while batch := self._taken():
+            started = time.monotonic()
             try:
                 if writing := [one for one in batch if one.job is None]:
                     self._commit(writing)
@@ -138,6 +145,7 @@ class Writer:
             except Exception as error:  # a future that is never set would block a run
                 for one in batch:
                     one.error = one.error or error
+            self._last_size, self._last_seconds = len(batch), time.monotonic() - started
             self._is_busy = False
             _settle(batch)
 
@@ -146,9 +154,21 @@ class Writer:
         with self._changed:
             while not self._waiting and not self._is_closing:
                 self._changed.wait()
-            batch, self._waiting = self._waiting, []
+            most = self._share()
+            batch, self._waiting = self._waiting[:most], self._waiting[most:]
             self._is_busy = bool(batch)
             return batch
+
+    def _share(self) -> int:
+        """How many requests to commit next.
+
+        Half of all: while these are committed, the event loop executes the other runs. If commits
+        are slow, all that wait: then fewer commits are faster.
+        """
+        waiting = len(self._waiting)
+        if self._last_seconds > _QUICK_COMMIT:
+            return waiting
+        return max(_SMALL_BATCH, (waiting + self._last_size + 1) // 2)
 
     def _run(self, request: Request, job: Job) -> None:
         try:
@@ -189,21 +209,37 @@ class Writer:
         if len({(row[0], row[-2]) for row in steps}) < len(steps):  # one statement cannot save both
             rows[tables.SAVE_STEP], steps = steps, []
         with connection.pipeline(), connection.transaction():
-            _execute(connection, tables.BEFORE_LOCK, rows)
+            self._execute(connection, tables.BEFORE_LOCK, rows)
             locked = self._save_steps(connection, sorted(keys), steps)
-            _execute(connection, tables.AFTER_LOCK, rows)
+            self._execute(connection, tables.AFTER_LOCK, rows)
         self._remember(row[1] for row in rows.get(tables.ADD_BLOB, ()))
         return {key: (epoch, is_live) for key, epoch, is_live, _ in locked.fetchall()}
 
     def _save_steps(
         self, connection: Connection, keys: Sequence[int], steps: Sequence[Row]
     ) -> Cursor:
-        """Lock runs, save steps of them, and announce it to those who watch."""
-        rows = zip(*steps, strict=True) if steps else itertools.repeat(())
-        columns = [literal(row) for literal, row in zip(_LITERALS, rows, strict=False) if literal]
+        """Lock runs, save steps of them, and notify their watchers."""
         namespace = self._namespace
+        columns = _columns(_STEP_LITERALS, steps)
         values = (numbers(keys), namespace, namespace, *columns, namespace, namespace)
         return connection.execute(tables.SAVE_STEPS, values)
+
+    def _execute(
+        self,
+        connection: Connection,
+        statements: Iterable[str],
+        rows: Mapping[str, Sequence[Row]],
+    ) -> None:
+        for statement in statements:
+            some = rows.get(statement, ())
+            if len(some) > 1 and statement == tables.ADD_RUN:
+                values = (self._namespace, *_columns(_RUN_LITERALS, some))
+                connection.execute(tables.ADD_RUNS, values)
+            elif len(some) > 1 and statement == tables.END:
+                values = (*_columns(_END_LITERALS, some), self._namespace)
+                connection.execute(tables.END_RUNS, values)
+            elif some:
+                connection.cursor().executemany(statement, some)
 
     def _by_statement(self, requests: Iterable[Request]) -> dict[str, list[Row]]:
         rows: dict[str, list[Row]] = {}
@@ -225,12 +261,11 @@ def is_one_step(request: Request) -> bool:
     return len(request.writes) == 1 and request.writes[0][0] == tables.SAVE_STEP
 
 
-def _execute(
-    connection: Connection, statements: Iterable[str], rows: Mapping[str, Sequence[Row]]
-) -> None:
-    for statement in statements:
-        if some := rows.get(statement):
-            connection.cursor().executemany(statement, some)
+def _columns(literals: Sequence[_Literal | None], rows: Sequence[Row]) -> list[str]:
+    """The columns of rows as array literals."""
+    columns = zip(*rows, strict=True) if rows else itertools.repeat(())
+    pairs = zip(literals, columns, strict=False)
+    return [literal(column) for literal, column in pairs if literal is not None]
 
 
 def _settle(batch: Iterable[Request]) -> None:
@@ -251,8 +286,14 @@ def _settle_all(requests: Iterable[Request]) -> None:
         one.settle()
 
 
-_LITERALS: tuple[Callable[[Iterable[Any]], str] | None, ...] = (
+# What makes a literal of each value of a row; None for the namespace, which comes only once.
+
+_STEP_LITERALS = (
     texts, numbers, texts, numbers, texts, texts, texts, texts, numbers, numbers, numbers, blobs,
     numbers, None, numbers, numbers,
 )  # fmt: skip
-"""What makes a literal of each value of `SAVE_STEP`; the namespace comes only once."""
+_RUN_LITERALS = (
+    None, numbers, texts, texts, texts, texts, numbers, blobs, blobs, numbers, numbers, texts,
+    texts, texts, texts, numbers, numbers,
+)  # fmt: skip
+_END_LITERALS = (texts, numbers, texts, texts, texts, None, numbers, numbers)

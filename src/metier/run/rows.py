@@ -47,8 +47,8 @@ def memory_text(checkpoint: CheckpointMark) -> str:
     return dumped([{"key": key, "value": value} for key, value in checkpoint.memory.items()])
 
 
-def step_values(step: StepRecord) -> Row:
-    """The columns of a step from `id` to `finished`."""
+def step_values(step: StepRecord, step_index: int | None = None, memory: Any = None) -> Row:
+    """The columns of a step; the last two arguments are those of its checkpoint."""
     return (
         step.id,
         step.seq,
@@ -56,10 +56,13 @@ def step_values(step: StepRecord) -> Row:
         step.attempts,
         None if step.input is None else dumped(step.input),
         None if step.output is None else dumped(step.output),
-        failure_text(step.failure),
-        usage_text(step.usage) if step.usage is not NOTHING_USED else None,
+        None if step.failure is None else failure_text(step.failure),
+        None if step.usage is NOTHING_USED else usage_text(step.usage),
         step.started,
         step.finished,
+        step_index,
+        memory,
+        step.generation,
     )
 
 

@@ -119,8 +119,8 @@ class SqliteRuns(Database):
             await self._save([_step_write(claim, step)])
             return
         memory = _memory(checkpoint)
-        extra = checkpoint.step_index, memory.key
-        await self._save([memory.write, _step_write(claim, step, extra)])
+        write = _step_write(claim, step, checkpoint.step_index, memory.key)
+        await self._save([memory.write, write])
 
     async def begin_rollback(self, claim: Claim, failure: Failure) -> None:
         await self._save([(tables.BEGIN_ROLLBACK, (failure_text(failure), *claim))])
@@ -348,16 +348,10 @@ def _ended(run: RunRecord, checkpoint: CheckpointMark | None) -> list[Write]:
 
 
 def _step_write(
-    claim: Claim, step: StepRecord, checkpoint: tuple[int | None, int | None] = (None, None)
+    claim: Claim, step: StepRecord, step_index: int | None = None, memory: int | None = None
 ) -> Write:
-    """`checkpoint` is its step index and the key of its memory."""
-    return tables.SAVE_STEP, (
-        claim.key,
-        *step_values(step),
-        *checkpoint,
-        step.generation,
-        *claim,
-    )
+    """The last two arguments are those of its checkpoint."""
+    return tables.SAVE_STEP, (claim.key, *step_values(step, step_index, memory), *claim)
 
 
 def _memory(checkpoint: CheckpointMark) -> Blob:

@@ -157,7 +157,10 @@ os.register_at_fork(after_in_child=this_process.cache_clear)
 
 
 def is_gone(owner: str | None, lease: float | None, now: float) -> bool:
-    """Whether the process `owner` has ended or was silent too long; elsewhere the lease tells."""
+    """Whether the process `owner` has ended or was silent too long.
+
+    Of a process on another machine only the lease is known.
+    """
     if not owner:
         return True
     machine, pid, started, _ = (*owner.rsplit("/", 3), "", "", "")[:4]
