@@ -447,12 +447,14 @@ def test_a_run_whose_id_is_taken_is_an_error_of_that_run_only(store: PostgresRun
     ("statement", "values"),
     [
         (tables.LOCK, ([1, 2], "team")),
-        (tables.SAVE_STEPS, ("{1,2}", "team", "team", *["{}"] * 15, "team", "team")),
+        (tables.LOCK_AND_ANNOUNCE, ("team", "team", [1, 2], "team")),
+        (tables.SAVE_STEPS, ("team", *["{}"] * 15, "team")),
         (tables.SAVE_STEP_ALONE, (*["1"] * 13, "team", 1, 1, "team", "team")),
+        (tables.END_RUNS, (*["{}"] * 7, "team")),
         (tables.END, ("x", 1.0, None, None, None, "team", 1, 1)),
         (tables.CHECK, ("team", 1, 1)),
     ],
-    ids=["lock", "steps", "step", "end", "check"],
+    ids=["lock", "lock-and-announce", "steps", "step", "ends", "end", "check"],
 )
 def test_a_new_database_finds_a_run_by_its_key_not_by_reading_its_namespace(
     database: str, statement: str, values: tuple[Any, ...]
@@ -463,10 +465,12 @@ def test_a_new_database_finds_a_run_by_its_key_not_by_reading_its_namespace(
     ):
         for number in range(50):
             begun(store, f"run-{number}")
-        plan = connection.execute(f"EXPLAIN {statement}", values).fetchall()
-        text = "\n".join(line for (line,) in plan)
-        assert "using run_pkey on run" in text
-        assert "Seq Scan on run" not in text
+        for mode in ("custom", "generic"):
+            connection.execute(f"SET plan_cache_mode = force_{mode}_plan")
+            plan = connection.execute(f"EXPLAIN {statement}", values, prepare=True).fetchall()
+            text = "\n".join(line for (line,) in plan)
+            assert "run_pkey" in text
+            assert "Seq Scan on run" not in text
 
 
 def test_many_runs_that_end_at_once_end_but_those_that_are_lost(store: PostgresRunStore) -> None:

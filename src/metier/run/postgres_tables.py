@@ -179,6 +179,12 @@ _SAVE_STEP = (
     " generation = excluded.generation"
 )
 """A step keeps its checkpoint as long as it keeps its `seq`."""
+_FOUND = (
+    "(SELECT run.ctid, run.key FROM metier.run"
+    f" WHERE run.key = key_ AND run.epoch = epoch_ AND {_NAMESPACE} OFFSET 0)"
+)
+"""The run of a claim in arrays. With `OFFSET 0` each is looked up by its key: the planner knows
+neither how many there are nor how few runs fit."""
 _ANNOUNCE = (
     "CASE WHEN {run} IN (SELECT run FROM metier.watch"
     " WHERE namespace = %s AND until > clock_timestamp())"
@@ -200,7 +206,11 @@ SAVE_STEP_ALONE = (
 )
 """The same with its own lock, as a transaction of one statement that does not wait. Takes the
 namespace two more times."""
-_SAVE_STEPS = _SAVE_STEP.format(
+LOCK_AND_ANNOUNCE = (
+    f"SELECT key, epoch, is_live, {_ANNOUNCE.format(run='locked.key')} FROM ({LOCK}) AS locked"
+)
+"""Takes the namespace twice before the values of `LOCK`."""
+SAVE_STEPS = _SAVE_STEP.format(
     namespace="%s",
     values="id_, seq_, state_, attempts_, input_, output_, failure_, usage_, started_, finished_,"
     " step_index_, memory_, generation_",
@@ -208,14 +218,9 @@ _SAVE_STEPS = _SAVE_STEP.format(
     " %s::text[], %s::text[], %s::float8[], %s::float8[], %s::bigint[], %s::bytea[],"
     " %s::bigint[], %s::bigint[], %s::bigint[]) AS given (id_, seq_, state_, attempts_, input_,"
     " output_, failure_, usage_, started_, finished_, step_index_, memory_, generation_, key_,"
-    " epoch_) JOIN locked AS run ON run.key = key_ AND run.epoch = epoch_",
+    f" epoch_) CROSS JOIN LATERAL {_FOUND} AS run",
 )
-SAVE_STEPS = (
-    f"WITH locked AS MATERIALIZED ({LOCK}), saved AS ({_SAVE_STEPS})"
-    f" SELECT key, epoch, is_live, {_ANNOUNCE.format(run='locked.key')} FROM locked"
-)
-"""Lock runs and save any number of steps, each of which comes once, as one array for each column.
-Takes keys and namespace for the lock, the namespace and columns of the steps, the namespace twice.
+"""Any number of steps, each of which comes once, as one array for each column between namespaces.
 """
 SAVE_LAST_CHECKPOINT = (
     "INSERT INTO metier.checkpoint (namespace, run, seq, name, step_index, completed, context,"
@@ -235,9 +240,9 @@ END_RUNS = (
     " usage = usage_, output = output_, owner = NULL, lease = NULL"
     " FROM unnest(%s::text[], %s::float8[], %s::text[], %s::text[], %s::text[], %s::bigint[],"
     " %s::bigint[]) AS given (state_, finished_, failure_, usage_, output_, key_, epoch_)"
-    f" WHERE run.key = key_ AND run.epoch = epoch_ AND {_NAMESPACE}"
+    f" CROSS JOIN LATERAL {_FOUND} AS found WHERE run.ctid = found.ctid"
 )
-"""Any number of runs, as one array for each column; the namespace is last."""
+"""Any number of runs, which are locked, as one array for each column; the namespace is last."""
 RELEASE = (
     "UPDATE metier.run SET state = 'pending', owner = NULL, lease = NULL, failure = %s"
     f" {_CLAIMED} AND state = 'running'"

@@ -1,7 +1,6 @@
 """One thread that writes for all runs of a process: what waits is committed together."""
 
 import asyncio
-import itertools
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,7 +13,7 @@ from metier.errors import RunLostError, StoreError
 from metier.run import postgres_tables as tables
 from metier.run.postgres_arrays import blobs, numbers, texts
 from metier.run.rows import Row
-from metier.storage.postgres import Connection, Cursor, Postgres
+from metier.storage.postgres import Connection, Postgres
 from metier.values.runs import Claim, StepRecord
 
 Write = tuple[str, Row]
@@ -210,19 +209,15 @@ class Writer:
             rows[tables.SAVE_STEP], steps = steps, []
         with connection.pipeline(), connection.transaction():
             self._execute(connection, tables.BEFORE_LOCK, rows)
-            locked = self._save_steps(connection, sorted(keys), steps)
+            lock = (self._namespace, self._namespace, sorted(keys), self._namespace)
+            locked = connection.execute(tables.LOCK_AND_ANNOUNCE, lock)
+            if steps:
+                columns = _columns(_STEP_LITERALS, steps)
+                values = (self._namespace, *columns, self._namespace)
+                connection.execute(tables.SAVE_STEPS, values)
             self._execute(connection, tables.AFTER_LOCK, rows)
         self._remember(row[1] for row in rows.get(tables.ADD_BLOB, ()))
         return {key: (epoch, is_live) for key, epoch, is_live, _ in locked.fetchall()}
-
-    def _save_steps(
-        self, connection: Connection, keys: Sequence[int], steps: Sequence[Row]
-    ) -> Cursor:
-        """Lock runs, save steps of them, and notify their watchers."""
-        namespace = self._namespace
-        columns = _columns(_STEP_LITERALS, steps)
-        values = (numbers(keys), namespace, namespace, *columns, namespace, namespace)
-        return connection.execute(tables.SAVE_STEPS, values)
 
     def _execute(
         self,
@@ -263,8 +258,7 @@ def is_one_step(request: Request) -> bool:
 
 def _columns(literals: Sequence[_Literal | None], rows: Sequence[Row]) -> list[str]:
     """The columns of rows as array literals."""
-    columns = zip(*rows, strict=True) if rows else itertools.repeat(())
-    pairs = zip(literals, columns, strict=False)
+    pairs = zip(literals, zip(*rows, strict=True), strict=True)
     return [literal(column) for literal, column in pairs if literal is not None]
 
 

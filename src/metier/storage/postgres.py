@@ -21,7 +21,6 @@ from metier.storage.outages import Outage
 logging.getLogger("psycopg").setLevel(logging.CRITICAL)  # it logs hosts and users
 T = TypeVar("T")
 Connection = psycopg.Connection[tuple[Any, ...]]
-Cursor = psycopg.Cursor[tuple[Any, ...]]
 PATIENCE_SECONDS = 120.0
 """How long to wait for PostgreSQL from when it went away: most failovers take less."""
 _FIRST_DELAY, _LONGEST_DELAY = 0.05, 2.0
