@@ -4,8 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from metier.core.clauses import split_clauses
-from metier.core.ranking import Document, Pool, stored_weight
+from metier.core.ranking import Document, Pool
 from metier.core.terms import plain_words, searchable, terms
+from metier.core.weights import stored_weight
 from metier.core.word_table import shipped_table
 from metier.index.ranked import field_weights
 
@@ -43,9 +44,7 @@ class MemoryPool(Pool):
         assert table is not None
         vector = table.vector(plain_words(f"{text.name} {clauses.about} {text.examples}"))
         distinct = list(dict.fromkeys(names))
-        self._documents[key] = Document(
-            key, text.name, distinct, list(weights), vector, *searchable(text.body)
-        )
+        self._documents[key] = Document(key, text.name, distinct, vector, *searchable(text.body))
         for term, weight in weights.items():
             self._postings.setdefault(term, {})[key] = stored_weight(weight)
 
