@@ -1,0 +1,167 @@
+"""Document: one skill, ability, card or agent with all that is known about it."""
+
+import json
+from typing import Any
+
+from metier.catalog import Catalog
+from metier.errors import MetierError, UsageError
+from metier.flow.listing import LISTED, ListedSkill
+from metier.hosts.known import HOSTS
+from metier.values.contracts import Contract
+from metier.values.documents import Skill
+from metier.values.files import KINDS, Kind
+from metier.values.outcomes import Issue
+from metier.values.rows import Row
+from metier.web.page import Data, Page, View
+
+_LONGEST_TEXT = 400_000
+_ELSEWHERE = ("name", "description", "when_to_use")
+_CLAUSES = (
+    ("provides", "P", "Provides"),
+    ("requires", "R", "Requires"),
+    ("optional", "O", "Uses if it is there"),
+    ("expects", "E", "Expects"),
+)
+_PAIRS = (("accepts", "A", "Accepts"), ("policy", "POL", "Policy"))
+
+
+def build(view: View) -> Data:
+    kind = view.query.choice("kind", KINDS, "skill")
+    wanted = view.query.text("id")
+    if not wanted:
+        raise UsageError("no document is named", hint="the catalog leads to each: /catalog")
+    row = view.catalog.row(_kind(kind), wanted)
+    return {**_document(view, row), "wanted": wanted}
+
+
+def _kind(name: str) -> Kind:
+    return next(kind for kind in KINDS if kind == name)
+
+
+def _document(view: View, row: Row) -> dict[str, Any]:
+    catalog = view.catalog
+    body, problem, contract = _text(catalog, row)
+    others = [one for one in catalog.find(row.kind, row.name) if one.id != row.id]
+    return {
+        "kind": row.kind,
+        "id": row.id,
+        "name": row.handle or row.path,
+        "description": row.description,
+        "whenToUse": str(row.data.get("when_to_use") or "") if row.kind == "skill" else "",
+        "path": row.path,
+        "file": row.file,
+        "source": row.source,
+        "origin": row.origin,
+        "state": row.state,
+        "reason": row.reason,
+        "shadowedBy": row.shadowed_by,
+        "owner": row.owner,
+        "team": row.team,
+        "plugin": row.plugin,
+        "sha256": row.sha256,
+        "isManual": row.is_manual,
+        "fields": _fields(row),
+        "contract": contract,
+        "capabilities": [
+            {"name": one, "requiredBy": catalog.consumers(one)} for one in row.capabilities
+        ],
+        "findings": [_finding(one) for one in catalog.issues_of(row)],
+        "hosts": _hosts(view, row) if row.kind == "skill" else [],
+        "namedBy": catalog.agents_naming(row) if row.kind == "skill" else [],
+        "others": [{"id": one.id, "path": one.path, "state": one.state} for one in others],
+        "body": body[:_LONGEST_TEXT],
+        "isCut": len(body) > _LONGEST_TEXT,
+        "problem": problem,
+    }
+
+
+def _text(catalog: Catalog, row: Row) -> tuple[str, str, list[dict[str, Any]]]:
+    """The text as it is in the file now, why it cannot be read, and the contract."""
+    try:
+        document = catalog.document(row)
+    except MetierError as error:
+        return "", error.message, []
+    contract = document.contract if isinstance(document, Skill) else None
+    return document.body, "", _clauses(contract) if contract is not None else []
+
+
+def _clauses(contract: Contract) -> list[dict[str, Any]]:
+    shown: list[dict[str, Any]] = []
+    for name, letter, title in _CLAUSES:
+        if values := getattr(contract, name):
+            shown.append({"clause": letter, "title": title, "values": list(values)})
+    for name, letter, title in _PAIRS:
+        if pairs := getattr(contract, name):
+            values = [f"{key}={value}" for key, value in pairs.items()]
+            shown.append({"clause": letter, "title": title, "values": values})
+    if contract.unknown_clauses:
+        unknown = list(contract.unknown_clauses)
+        shown.append({"clause": "?", "title": "Not understood", "values": unknown})
+    return shown
+
+
+def _fields(row: Row) -> list[dict[str, str]]:
+    """The front matter besides what is shown elsewhere."""
+    return [
+        {"name": str(name), "value": _plain(value)}
+        for name, value in row.data.items()
+        if name not in _ELSEWHERE and value not in (None, "", [], {})
+    ]
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list) and all(isinstance(one, str) for one in value):
+        return ", ".join(value)
+    return json.dumps(value, ensure_ascii=False, indent=2, default=str)
+
+
+def _finding(issue: Issue) -> dict[str, Any]:
+    shown = issue.to_json()
+    return {name: shown[name] for name in ("code", "severity", "line", "message", "hint")}
+
+
+# Hosts
+
+
+def _hosts(view: View, row: Row) -> list[dict[str, Any]]:
+    """What each host makes of a skill."""
+    shown = []
+    for name, host in HOSTS.items():
+        if host.loading is not None:
+            shown.append({"host": name, "title": host.title, **_verdict(view, name, row.path)})
+    return shown
+
+
+def _verdict(view: View, host: str, path: str) -> dict[str, Any]:
+    verdicts = view.cached(("verdicts", host), lambda: _verdicts(view.catalog, host))
+    state, message, hint = verdicts.get(path, ("elsewhere", "not in a folder of this host", ""))
+    told: dict[str, Any] = {"state": state, "message": message, "hint": hint}
+    if host in LISTED and state in ("loads", "never-shown", "twice"):
+        listed = view.cached(("listed", host), lambda: _listed(view.catalog, host))
+        if one := listed.get(path):
+            told |= {"listed": one.state, "shown": one.shown, "length": one.length, "why": one.why}
+    return told
+
+
+def _verdicts(catalog: Catalog, host: str) -> dict[str, tuple[str, str, str]]:
+    return {
+        one.path: (one.state, one.message, one.hint)
+        for one in reversed(catalog.host_verdicts(host))
+    }
+
+
+def _listed(catalog: Catalog, host: str) -> dict[str, ListedSkill]:
+    return {one.path: one for one in catalog.listing(host).skills}
+
+
+PAGES = [
+    Page(
+        name="document",
+        title="Document",
+        build=build,
+        command=lambda data: ["show", data["kind"], "--", data["wanted"]],
+        order=31,
+    )
+]
