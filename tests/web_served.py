@@ -16,26 +16,26 @@ from metier.web.security import Sessions
 
 PORT = 8766
 ORIGIN = f"http://127.0.0.1:{PORT}"
-TRUSTED = "trusted"
 
 
 class Inspected:
     """A running inspector, and a browser-like client that has come in."""
 
-    def __init__(self, client: TestClient, sessions: Sessions) -> None:
+    def __init__(self, client: TestClient, sessions: Sessions, reading: Reading) -> None:
         self.client = client
+        self.reading = reading
         self.sessions = sessions
 
     def enter(self) -> None:
         assert self.client.get(f"/enter?token={self.sessions.token}").status_code == 200
 
     def page(self, path: str, status: int = 200, **query: str) -> str:
-        found = self.client.get(path, params=query)
+        found = self.client.get(path, params=query or None)
         assert found.status_code == status, found.text
         return str(found.text)
 
     def json(self, path: str, status: int = 200, **query: str) -> Any:
-        found = self.client.get(path, params=query)
+        found = self.client.get(path, params=query or None)
         assert found.status_code == status, found.text
         assert found.headers["content-type"] == "application/json"
         return found.json()
@@ -71,7 +71,7 @@ def inspected(
     sessions = Sessions(PORT)
     app = make_app(reading, endpoint or Endpoint(port=PORT), sessions)
     with TestClient(app, base_url=ORIGIN, follow_redirects=False) as client:
-        made = Inspected(client, sessions)
+        made = Inspected(client, sessions, reading)
         if is_in:
             made.enter()
         yield made

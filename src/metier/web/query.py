@@ -63,7 +63,7 @@ class Query:
         return urlencode(self.items)
 
 
-def address(page: str, query: Query | None = None, **values: Value) -> str:
+def address(page: str, query: Query | None = None, /, **values: Value) -> str:
     """The address of a page of ours."""
     asked = (query or Query()).replaced(values)
     return f"/{page}?{asked.encoded()}" if asked.items else f"/{page}"

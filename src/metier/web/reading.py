@@ -78,6 +78,7 @@ class Reading:
         self._quick = CatalogThread(source.opened, self._stamp)
         self._slow = CatalogThread(source.opened, self._stamp)
         self._writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="writer")
+        self._is_closed = False
         self._refreshing: asyncio.Future[None] | None = None
         self._checked = time.monotonic()
 
@@ -86,6 +87,10 @@ class Reading:
         self._quick.start()
 
     def close(self) -> None:
+        """End the threads; again is no error."""
+        if self._is_closed:
+            return
+        self._is_closed = True
         self._writer.shutdown()
         self._slow.close()
         self._quick.close()
