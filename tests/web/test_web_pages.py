@@ -12,6 +12,10 @@ from mcp_served import example, own_home
 from metier.catalog import Catalog
 from metier.config import Config
 from metier.errors import UsageError
+from metier.flow.usage_kept import kept_with
+from metier.flow.usage_sessions import SessionUse
+from metier.storage.places import state_room
+from metier.values.usage import Fired
 from metier.web.app import all_actions, all_pages
 from metier.web.marking import marked_words
 from metier.web.page import View
@@ -348,3 +352,17 @@ def test_marked_pieces_add_up_to_the_text() -> None:
     assert [one["text"] for one in pieces if one["mark"] == "matched"] == ["release", "Release"]
     assert json.dumps(pieces)
     assert re.search("Write", text)
+
+
+def test_a_document_shows_how_often_it_was_used(workspace: Workspace) -> None:
+    workspace.skill("one")
+    workspace.skill("two")
+    with inspected(workspace.root) as made:
+        assert "Not counted yet" in made.page("/document", kind="skill", id="one")
+        use = SessionUse("claude-code", "s")
+        use.fired("one", Fired("one", "", 1_700_000_000.0, "model", "1"), None)
+        kept_with(state_room(str(workspace.root)), [use])
+        found = made.json("/document.json", kind="skill", id="one")["usage"]
+        assert (found["sessions"], found["model"], found["user"]) == (1, 1, 0)
+        assert "Fired 1 time in 1 session" in made.page("/document", kind="skill", id="one")
+        assert "It never fired" in made.page("/document", kind="skill", id="two")

@@ -8,7 +8,7 @@ from metier.flow.host_settings import HostSettings, read_host_settings
 from metier.hosts.loading import SWITCH, DoesNotLoad, Loads, Location
 from metier.hosts.model import UNKNOWN, Host
 from metier.hosts.places import FOLDER_NAMES, judged, locations_of
-from metier.index.host_rows import HostRow, host_rows
+from metier.index.host_rows import HostRow, host_row, host_rows
 from metier.index.store import Store
 from metier.listing.rules import Scope
 from metier.storage.room import read_regular
@@ -62,6 +62,15 @@ def host_view(store: Store, host: Host, workspace: str, home: str) -> HostView:
     settings = read_host_settings(host, workspace, home)
     look = _Look(host, settings, workspace, home)
     return HostView(host, settings, [look.at(row) for row in host_rows(store)])
+
+
+def host_verdict(
+    store: Store, host: Host, workspace: str, home: str, path: str
+) -> "Verdict | None":
+    """What a host makes of one skill, whatever the others are; None if there is none."""
+    look = _Look(host, read_host_settings(host, workspace, home), workspace, home)
+    found = [_verdict(look.at(row), {}, {}) for row in host_row(store, path)]
+    return found[0] if found else None
 
 
 _FOLDER, _NAME = "\x01", "\x02"

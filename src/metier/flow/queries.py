@@ -248,6 +248,13 @@ class Queries:
         with without_garbage_collection():
             return verdicts_of(self.host_view(host))
 
+    def host_verdict(self, host: str, path: str) -> "Verdict | None":
+        """What a host makes of the skill at `path`, whatever the others are."""
+        from metier.flow.host_skills import host_verdict  # only pages need it
+        from metier.hosts.known import HOSTS
+
+        return host_verdict(self.store, HOSTS[host], self.workspace, self._home, path)
+
     def measure_listing(self, found: "HostListing") -> "Measured":
         """Start the user's own host once, offline, on a copy of the skills. Raises `UsageError`."""
         from metier.flow.measuring import measure  # few commands need it

@@ -6,6 +6,7 @@ from typing import Any
 from metier.catalog import Catalog
 from metier.errors import MetierError, UsageError
 from metier.flow.listing import LISTED, ListedSkill
+from metier.flow.usage_kept import StoredUse, stored_stamp, stored_uses
 from metier.hosts.known import HOSTS
 from metier.values.contracts import Contract
 from metier.values.documents import Skill
@@ -67,6 +68,7 @@ def _document(view: View, row: Row) -> dict[str, Any]:
         ],
         "findings": [_finding(one) for one in catalog.issues_of(row)],
         "hosts": _hosts(view, row) if row.kind == "skill" else [],
+        "usage": _usage(view, row.handle) if row.kind == "skill" else None,
         "namedBy": catalog.agents_naming(row) if row.kind == "skill" else [],
         "others": [{"id": one.id, "path": one.path, "state": one.state} for one in others],
         "body": body[:_LONGEST_TEXT],
@@ -122,6 +124,18 @@ def _finding(issue: Issue) -> dict[str, Any]:
     return {name: shown[name] for name in ("code", "severity", "line", "message", "hint")}
 
 
+def _usage(view: View, handle: str) -> dict[str, float] | None:
+    """How often hosts used a skill, as far as `metier usage` has counted; None if it has not."""
+    room = view.catalog.room
+    if room is None or not (stamp := stored_stamp(room)):
+        return None
+    try:
+        uses = view.cached(("uses", stamp), lambda: stored_uses(room))
+    except OSError:
+        return None
+    return uses.get(handle, StoredUse())._asdict()
+
+
 # Hosts
 
 
@@ -135,21 +149,18 @@ def _hosts(view: View, row: Row) -> list[dict[str, Any]]:
 
 
 def _verdict(view: View, host: str, path: str) -> dict[str, Any]:
-    verdicts = view.cached(("verdicts", host), lambda: _verdicts(view.catalog, host))
-    state, message, hint = verdicts.get(path, ("elsewhere", "not in a folder of this host", ""))
-    told: dict[str, Any] = {"state": state, "message": message, "hint": hint}
-    if host in LISTED and state in ("loads", "never-shown", "twice"):
-        listed = view.cached(("listed", host), lambda: _listed(view.catalog, host))
-        if one := listed.get(path):
-            told |= {"listed": one.state, "shown": one.shown, "length": one.length, "why": one.why}
-    return told
-
-
-def _verdicts(catalog: Catalog, host: str) -> dict[str, tuple[str, str, str]]:
-    return {
-        one.path: (one.state, one.message, one.hint)
-        for one in reversed(catalog.host_verdicts(host))
-    }
+    """The host's rule is asked about this skill; only if it loads, about the whole listing."""
+    verdict = view.catalog.host_verdict(host, path)
+    if verdict is None:
+        return {"state": "elsewhere", "message": "", "hint": ""}
+    told = {"state": verdict.state, "message": verdict.message, "hint": verdict.hint}
+    if host not in LISTED or verdict.state != "loads":
+        return told
+    listed = view.cached(("listed", host), lambda: _listed(view.catalog, host))
+    if (one := listed.get(path)) is None:
+        return told
+    shown: dict[str, Any] = {"shown": one.shown, "length": one.length}
+    return {**told, **shown, "listed": one.state, "why": one.why}
 
 
 def _listed(catalog: Catalog, host: str) -> dict[str, ListedSkill]:
