@@ -33,7 +33,11 @@ SCHEMA_OF = {
     "reports diff": "report-diff",
     "reports explain": "report-explanation",
     "history record": "record",
+    "eval --live": "eval-live",
     "which": "which",
+    "eval": "eval",
+    "eval history": "eval-history",
+    "overlap": "overlap",
     "select": "select",
     "run": "run",
     "runs list": "runs",
@@ -82,6 +86,7 @@ OTHER_HOMES = {
     "the MCP tool `capability_resolve`": "capability-resolution-report",
     "the MCP tools `run_start` and `run_get`": "run",
     "an MCP tool that fails": "mcp-error",
+    "`metier eval suggest --json`": "eval-suggested",
 }
 """Files and streams that follow a schema."""
 

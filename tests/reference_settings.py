@@ -50,6 +50,12 @@ MEANINGS = {
     "lint.per-file-ignores": (
         'patterns and the codes to ignore there: `"skills/vendor/*" = ["SK"]`'
     ),
+    "eval.minRecall": "`metier eval` fails below this recall, from 0 to 1: [evals](../evals.md)",
+    "eval.maxFalseFires": "and above this share of false fires",
+    "eval.minHit1": "and below this hit@1",
+    "eval.minNdcg": "and below this nDCG@10",
+    "eval.maxSilent": "and above this share of cases in which nothing is named but should be",
+    "eval.maxSpeaksWrongly": "and above this share of cases in which a skill is named wrongly",
     "teams": (
         '`[teams."FOLDER"]`: a folder that belongs to a team, with `name` (else the last part of'
         " the folder), `owner` and `disabled`, a list of its documents to exclude:"
@@ -72,7 +78,8 @@ MEANINGS = {
     "models": (
         '`default = "provider:model"` for agents that name none (without it the offline model);'
         " `[models.NAME]` with `base-url` and `api-key-env` for a server that speaks the OpenAI"
-        " protocol: [agents](../agents.md)"
+        " protocol: [agents](../agents.md); `prices = { MODEL = { input = 0.5, output = 2 } }`, in"
+        " dollars per million tokens, where the provider publishes none"
     ),
     "tools": (
         "`[tools.NAME]`: a command as a tool, with `argv` and, if you like, `description`,"

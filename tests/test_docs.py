@@ -41,7 +41,7 @@ pytestmark = pytest.mark.slow
 REPOSITORY = Path(__file__).parents[1]
 README = REPOSITORY / "README.md"
 TUTORIAL = DOCS / "tutorial.md"
-WHICH = DOCS / "which.md"
+WHICH, OVERLAP, EVALS = DOCS / "which.md", DOCS / "overlap.md", DOCS / "evals.md"
 EXAMPLE = REPOSITORY / "examples" / "workspace"
 METIER = str(Path(sys.executable).with_name("metier"))
 
@@ -113,6 +113,12 @@ class Session:
                 self._type(command, output)
                 count += 1
         return count
+
+    def write_files(self, text: str) -> None:
+        """Write each file of a page."""
+        for path, content, _ in re.findall(_TO_DO, text):
+            if path:
+                self._write(path, content)
 
     def _write(self, path: str, content: str) -> None:
         file = self._folder / path
@@ -190,12 +196,14 @@ def test_commands_print_what_a_page_shows(page: Path, tmp_path: Path) -> None:
     assert count == sum(block.count("\n$ ") + 1 for block in blocks(page.read_text(), "console"))
 
 
-@pytest.mark.parametrize("page", [README, WHICH], ids=lambda page: page.stem)
-def test_a_terminal_shows_what_a_page_shows_of_which(page: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("page", [README, WHICH, OVERLAP], ids=lambda page: page.stem)
+def test_a_terminal_shows_what_a_page_shows_of_one(page: Path, tmp_path: Path) -> None:
     session = Session(tmp_path, "examples/workspace")
     session.agree("metier trust")
     text = page.read_text()
-    shown = [block for block in blocks(text, "text") if block.startswith("$ metier which ")]
+    session.write_files(text)
+    commands = ("$ metier which ", "$ metier overlap")
+    shown = [block for block in blocks(text, "text") if block.startswith(commands)]
     assert shown
     for block in shown:
         command, _, output = block.removeprefix("$ ").partition("\n")
@@ -203,6 +211,23 @@ def test_a_terminal_shows_what_a_page_shows_of_which(page: Path, tmp_path: Path)
         if is_writing():
             text = text.replace(block, f"$ {command}\n{seen}")
             page.write_text(text)
+        else:
+            assert seen == output
+
+
+def test_a_terminal_shows_what_the_page_about_evals_shows(tmp_path: Path) -> None:
+    session = Session(tmp_path, "examples/workspace")
+    session.agree("metier trust")
+    text = EVALS.read_text()
+    session.follow(text)
+    shown = [block for block in blocks(text, "text") if block.startswith("$ metier eval")]
+    assert shown
+    for block in shown:
+        command, _, output = block.removeprefix("$ ").partition("\n")
+        seen = session.see(command)
+        if is_writing():
+            text = text.replace(block, f"$ {command}\n{seen}")
+            EVALS.write_text(text)
         else:
             assert seen == output
 
@@ -284,7 +309,7 @@ def test_the_agent_of_the_readme_runs_and_can_be_resumed_and_shown(tmp_path: Pat
     assert "state: succeeded" in shown
 
 
-@pytest.mark.parametrize("page", [TUTORIAL, WHICH], ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [TUTORIAL, WHICH, EVALS], ids=lambda page: page.stem)
 def test_the_python_of_a_page_runs(page: Path, tmp_path: Path) -> None:
     session = Session(tmp_path, ".")
     session.agree("metier trust --root examples/workspace")

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from metier.flow.shared import SharedState
     from metier.resolve.reliability import History
     from metier.resolve.report import Resolution
-    from metier.values.agents import AgentMatch, Execution
+    from metier.values.agents import Execution
     from metier.values.contracts import Mode
     from metier.values.documents import Ability
     from metier.values.resolution import Decide, Decision, MayProbe, Report
@@ -188,6 +188,7 @@ class Catalog(Queries):
     def refresh(self, on_progress: OnProgress | None = None) -> Refreshed:
         """Bring the catalog up to date with the disk; a bad file never stops the rest."""
         changes = refresh_documents(self.store, self._read, on_progress=on_progress)
+        self.examples.learn()
         return Refreshed(changes, self.issues, self.excluded)
 
     def _read(self) -> Reading:
@@ -344,23 +345,6 @@ class Catalog(Queries):
         """The full id of the skill with that name or id. Raises `NotFoundError`."""
         return self._resolver.candidate(wanted).id
 
-    def select_agents(
-        self,
-        task: str,
-        limit: int = 3,
-        *,
-        team: str | None = None,
-        required_capabilities: Sequence[str] = (),
-        exclude: Collection[str] = (),
-    ) -> "list[AgentMatch]":
-        """The agents that fit a task, the best first, with the parts of each score."""
-        from metier.select.agents import select_agents  # a refresh with nothing to do needs none
-
-        return select_agents(
-            self.agents(), task, limit, team=team,
-            required_capabilities=required_capabilities, exclude=exclude,
-        )  # fmt: skip
-
     def which(
         self,
         task: str,
@@ -380,7 +364,7 @@ class Catalog(Queries):
 
         row, config = self.skill_meant(expect) if expect else None, self.config
         question = which.SkillQuestion(task, host, limit, include_untrusted)
-        found = which.which_comes(self.store, config.capabilities, question, row)
+        found = which.which_comes(self.store, config.capabilities, question, row, self.shown_texts)
         if not everything:
             return found
         injection = None

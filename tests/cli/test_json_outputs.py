@@ -193,8 +193,10 @@ EVERYWHERE = [
     ("doctor", ("doctor",)),
     ("doctor --host", ("doctor", "--host", "claude-code")),
     ("listing", ("listing", "--host", "claude-code")),
+    ("eval", ("eval",)),
     ("which", ("which", "sql, python, release")),
     ("which", ("which", "sql", "--host", "codex", "--limit", "1")),
+    ("overlap", ("overlap", "--at-least", "0")),
     ("listing", ("listing", "--host", "codex", "--show")),
 ]
 

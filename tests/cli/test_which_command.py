@@ -104,10 +104,27 @@ def test_nothing_fits_is_said_and_exits_with_1(which: Metier) -> None:
     assert {row[2] for row in ran.rows} <= {"no"}
 
 
-def test_a_host_that_honours_the_switch_is_not_shown_a_manual_skill(which: Metier) -> None:
-    for host, shown in (("claude-code", False), ("codex", True)):
+def test_a_host_that_honours_the_switch_is_not_shown_a_manual_skill(
+    which: Metier, untrusted: Workspace
+) -> None:
+    for host, folder, shown in (("claude-code", ".claude", False), ("codex", ".agents", True)):
+        untrusted.skill(
+            "by-hand", f"Deploys it in {host}.", extra="disable-model-invocation: true",
+            folder=f"{folder}/skills/by-hand",
+        )  # fmt: skip
         names = [row[1] for row in which("deploys it", "--host", host).rows]
-        assert ("manual" in names) is shown
+        assert ("by-hand" in names) is shown
+
+
+def test_what_a_host_leaves_of_a_text_is_said(which: Metier, untrusted: Workspace) -> None:
+    untrusted.skill("tables", "Extracts tables.", folder=".claude/skills/tables")
+    untrusted.write(".claude/settings.json", '{"skillListingBudgetFraction": 0.00001}')
+    ran = which("extract the tables", "--host", "claude-code", "--expect", "tables")
+    reason = "claude-code shows its name without a text: the listing is over its budget"
+    assert ran.rows[0][:3] == ["skill", "tables", "no"]
+    assert reason in ran.rows[0][4]
+    assert ["expected", "tables", reason, "", ""] in ran.rows
+    assert "would not make it first" not in ran.out
 
 
 # An expected skill

@@ -27,6 +27,7 @@ def test_every_setting_is_read(tmp_path: Path) -> None:
         [models.local]
         base-url = "http://127.0.0.1:8080/v1"
         api-key-env = "LOCAL_KEY"
+        prices = { tiny = { input = 1, output = 2.5 } }
         [tools]
         allow = ["count"]
         [tools.count]
@@ -45,6 +46,7 @@ def test_every_setting_is_read(tmp_path: Path) -> None:
     assert config.models.default == "local:tiny"
     local = config.models.providers["local"]
     assert (local.base_url, local.api_key_env) == ("http://127.0.0.1:8080/v1", "LOCAL_KEY")
+    assert local.prices == {"tiny": {"input": 1, "output": 2.5}}
     assert (config.tools.allow, config.tools.requests) == ((), ("count",))
     (command,) = config.tools.commands
     assert (command.name, command.argv) == ("count", ("wc", "-l", "{file}"))
@@ -62,6 +64,10 @@ def test_every_setting_is_read(tmp_path: Path) -> None:
         ("models.default = 7", "'models.default' must be a text"),
         ("models.x = 7", "'models.x' must be a table"),
         ("models.x.base-ulr = 'a'", "unknown setting 'models.x.base-ulr'"),
+        ("models.x.prices = 7", "'models.x.prices' must be a table"),
+        ("models.x.prices.y = 7", "'models.x.prices.y' must be a table"),
+        ("models.x.prices.y = {input = 1}", "'models.x.prices.y.output' is missing"),
+        ("models.x.prices.y = {input = -1, output = 1}", "dollars per million tokens"),
         ("tools.allow = 'all'", "'tools.allow' must be a list of texts"),
         ("tools.x = {}", "'tools.x.argv' is missing"),
         ("tools.x.argv = []", "'tools.x.argv' must be a list of texts"),

@@ -43,9 +43,7 @@ class MemoryPool(Pool):
         assert table is not None
         vector = table.vector(plain_words(f"{text.name} {clauses.about} {text.examples}"))
         distinct = list(dict.fromkeys(names))
-        self._documents[key] = Document(
-            key, text.name, distinct, list(weights), vector, *searchable(text.body)
-        )
+        self._documents[key] = Document(key, text.name, distinct, vector, *searchable(text.body))
         for term, weight in weights.items():
             self._postings.setdefault(term, {})[key] = stored_weight(weight)
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metier.core.keywords import KeywordFinder
+from metier.core.keywords import KeywordFinder, counts_in_each
 from metier.core.relevance import is_alone, occurrences, starts
 from soak import examples
 
@@ -35,6 +35,12 @@ def test_counts_are_those_of_str_count_for_few_and_for_many_keywords(
     expected = {place: text.count(one) for place, one in enumerate(some) if one in text}
     assert KeywordFinder(some).count(text) == expected
     assert KeywordFinder([*some, *FILLERS]).count(text) == expected
+    assert list(counts_in_each(some, [text, "", text])) == [expected, {}, expected]
+
+
+def test_a_keyword_that_is_given_twice_is_counted_twice() -> None:
+    forms = [" ab", " ab ", " ab", " ab "]
+    assert list(counts_in_each(forms, [" ab ab "])) == [{0: 2, 1: 1, 2: 2, 3: 1}]
 
 
 @examples(75)

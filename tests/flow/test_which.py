@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -118,13 +119,14 @@ def test_the_limit_is_on_what_is_shown(catalog: Catalog) -> None:
     assert len(catalog.which("tables").skills) == 4
 
 
-def test_a_host_is_shown_what_it_loads(catalog: Catalog) -> None:
+def test_a_host_has_the_skills_that_it_loads(catalog: Catalog) -> None:
     def names(host: str | None) -> set[str]:
         return {one.name for one in catalog.which("deploy tables", host=host).skills}
 
-    others = {"pdf-tables", "sql", "charts"}
-    assert names(None) == names("claude-code") == {*others, "claude"}
-    assert names("codex") == {*others, "manual"}
+    assert names(None) == {"pdf-tables", "sql", "charts", "claude"}
+    assert names("claude-code") == {"claude"}
+    assert names("codex") == set()
+    assert names("openclaw") == {"pdf-tables", "sql", "charts"}
 
 
 def test_an_unknown_host_is_a_usage_error_that_names_a_near_one(catalog: Catalog) -> None:
@@ -221,8 +223,20 @@ def test_a_task_without_words_is_said_to_be_one(catalog: Catalog) -> None:
     ("task", "name", "host", "reason"),
     [
         ("deploy", "manual", None, "only its user starts it: disable-model-invocation is true"),
-        ("deploy", "manual", "claude-code", "only its user starts it"),
-        ("review", "claude", "codex", "codex does not load it: metier doctor --host codex"),
+        ("deploy", "by-hand", "claude-code", "claude-code does not show it to the model: disable"),
+        (
+            "review",
+            "claude",
+            "codex",
+            "codex does not load it: Codex CLI does not read this folder",
+        ),
+        (
+            "tables",
+            "sql",
+            "codex",
+            "codex does not load it: Codex CLI does not read this folder; it",
+        ),
+        ("tables", "off", "codex", "it is excluded: disabled"),
         ("music", "evil", None, "its text overrides instructions"),
         ("tables", "sql::vendor/sql", None, "it is shadowed by skills/sql"),
         ("tables", "off", None, "it is excluded: disabled"),
@@ -233,6 +247,10 @@ def test_what_keeps_a_skill_out_is_told_and_no_words_are_promised(
 ) -> None:
     filled.skill("sql", "Reads tables.", folder="vendor/sql")
     filled.skill("off", "Reads tables of all kinds.")
+    filled.skill(
+        "by-hand", "Deploys it.", extra="disable-model-invocation: true",
+        folder=".claude/skills/by-hand",
+    )  # fmt: skip
     filled.write("metier.toml", "disabled = ['off']\n")
     filled.trust()
     with Catalog.open(filled.root) as catalog:
@@ -242,9 +260,15 @@ def test_what_keeps_a_skill_out_is_told_and_no_words_are_promised(
     assert (found.place, found.fires, found.would_win) == (0, False, [])
 
 
-def test_a_manual_skill_comes_in_a_host_that_ignores_the_switch(catalog: Catalog) -> None:
-    found = expected(catalog, "deploy the cloud service", "manual", "codex")
-    assert (found.place, found.fires, found.reasons) == (1, True, [])
+def test_a_manual_skill_comes_in_a_host_that_ignores_the_switch(workspace: Workspace) -> None:
+    workspace.skill(
+        "manual", "Deploys the cloud service.", extra="disable-model-invocation: true",
+        folder=".agents/skills/manual",
+    )  # fmt: skip
+    with Catalog.open(workspace.root, trust="none") as catalog:
+        catalog.refresh()
+        found = expected(catalog, "deploy the cloud service", "manual", "codex")
+        assert (found.place, found.fires, found.reasons) == (1, True, [])
 
 
 def test_an_unknown_skill_is_not_found(catalog: Catalog) -> None:
@@ -318,3 +342,102 @@ def test_a_skill_that_is_no_candidate_gets_its_true_reasons(workspace: Workspace
     assert found.expectation.place == 0
     assert "it says that it is not for: wedding, tables" in found.expectation.reasons
     assert "its words are not among the best 80" in found.expectation.reasons
+
+
+# What a host shows
+
+
+def crowd(workspace: Workspace, folder: str, count: int) -> None:
+    """So many skills that a listing is over its budget."""
+    for number in range(count):
+        text = f"Schedules meetings of team {number} with {'many ' * 60}people."
+        workspace.skill(f"meeting-{number:03}", text, folder=f"{folder}/meeting-{number:03}")
+
+
+def test_a_skill_without_room_for_its_text_is_ranked_by_its_name(
+    workspace: Workspace, empty_home: Path
+) -> None:
+    folder = ".claude/skills"
+    about = f"Extracts tables from PDF files.{' Of any kind.' * 40}"
+    workspace.skill("zebra", about, folder=f"{folder}/zebra", body="Invoices are tables.")
+    workspace.skill("zorp-tables", about, folder=f"{folder}/zorp-tables")
+    crowd(workspace, folder, 100)
+    task = "extract the tables of PDF invoices"
+    with Catalog.open(workspace.root, trust="none") as catalog:
+        catalog.refresh()
+        anywhere = catalog.which(task)
+        assert anywhere.named[0].name == "zorp-tables"
+        assert anywhere.named[0].shown is None
+        found = catalog.which(task, host="claude-code", expect="zebra")
+        assert found.named == []
+        one = skill(found, "zorp-tables")
+        assert one.matched == {"name": ["tables"]}
+        assert one.shown is not None
+        assert (one.shown.state, one.shown.why) == ("no-text", "the listing is over its budget")
+        assert one.to_json()["shown"]["characters"] == 0
+        assert found.expectation is not None
+        reason = "claude-code shows its name without a text: the listing is over its budget"
+        assert reason in found.expectation.reasons
+        assert found.expectation.would_win == []
+        assert set(found.expectation.missing) == {"extract", "tables", "pdf", "invoices"}
+
+
+def test_a_skill_that_the_listing_hides_is_no_candidate(
+    workspace: Workspace, empty_home: Path
+) -> None:
+    text = "Extracts tables from PDF files."
+    workspace.skill("tables", text, folder=".claude/skills/tables")
+    workspace.skill("other", f"{text} And more.", folder="sub/.claude/skills/tables")
+    task = "extract the tables of a PDF file"
+    with Catalog.open(workspace.root, trust="none") as catalog:
+        catalog.refresh()
+        found = catalog.which(task, host="claude-code", expect="other")
+        assert [one.name for one in found.skills] == ["tables"]
+        assert found.expectation is not None
+        assert found.expectation.reasons[0] == (
+            "claude-code loads it, but its listing hides it: another skill has its name"
+        )
+
+
+def test_a_cut_text_counts_as_far_as_the_model_sees_it(
+    workspace: Workspace, empty_home: Path
+) -> None:
+    folder = ".agents/skills"
+    crowd(workspace, folder, 150)
+    start = "Extracts tables from PDF files and from scanned pages"
+    workspace.skill("pages", f"{start}{' of any kind' * 20}. Zorps.", folder=f"{folder}/pages")
+    with Catalog.open(workspace.root, trust="none") as catalog:
+        catalog.refresh()
+        one = skill(catalog.which("extract tables, zorps", host="codex"), "pages")
+        assert one.shown is not None
+        assert one.shown.state == "cut"
+        assert one.matched == {"description": ["extract", "tables"]}
+        assert one.shown.text == f"{start}{' of any kind' * 20}"[: len(one.shown.text)]
+        assert one.shown.extent == f"{len(one.shown.text)} of its {one.shown.length} characters"
+
+
+def test_a_host_shows_a_skill_that_another_shadows_elsewhere(
+    workspace: Workspace, empty_home: Path
+) -> None:
+    workspace.skill("tables", "Extracts tables.", folder=".claude/skills/tables")
+    workspace.skill("tables", "Draws round tables.", folder=".agents/skills/tables")
+    with Catalog.open(workspace.root, trust="none") as catalog:
+        catalog.refresh()
+        for host, path in (("claude-code", ".claude"), ("codex", ".agents")):
+            [one] = catalog.which("draw the tables", host=host).skills
+            assert one.path == f"{path}/skills/tables/SKILL.md"
+
+
+def test_with_room_for_all_texts_a_host_changes_no_figure(
+    workspace: Workspace, empty_home: Path
+) -> None:
+    for name, text in {"tables": "Extracts tables.", "sql": "Queries the database."}.items():
+        workspace.skill(name, text, folder=f".claude/skills/{name}", body="Numbers.")
+    with Catalog.open(workspace.root, trust="none") as catalog:
+        catalog.refresh()
+        anywhere = catalog.which("query the tables for numbers")
+        for host in ("claude-code", "cursor"):
+            shown = catalog.which("query the tables for numbers", host=host)
+            assert [one.to_json() | {"shown": 0} for one in shown.skills] == [
+                one.to_json() | {"shown": 0} for one in anywhere.skills
+            ]

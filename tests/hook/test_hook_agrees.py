@@ -17,6 +17,7 @@ from metier.catalog import Catalog
 from metier.config.capabilities import to_json
 from metier.core.ranking import BY_MEANING, SMALL_POOL
 from metier.core.relevance import recent
+from metier.flow.which import SkillQuestion, which_comes
 from metier.hook.cards import ConsideredCard, choose_cards
 from metier.hook.request import LOOKED_AT
 from metier.hook.skills import suggest
@@ -325,7 +326,8 @@ def test_hooks_and_which_give_the_same_skills_in_the_same_order(tmp_path: Path) 
         ):  # fmt: skip
             threshold = full.config.capabilities.skill_threshold
             for task, host in asked:
-                answer = full.which(task, host=host, limit=100, everything=False)
+                question = SkillQuestion(task, host, 100)
+                answer = which_comes(full.store, full.config.capabilities, question)
                 found = suggest(light, ["before", task], len(skills), threshold, host)
                 assert [
                     (one.name, one.description, one.path, one.score, not one.outcome)

@@ -146,8 +146,10 @@ def test_each_kind_has_a_pool_of_its_own(workspace: Workspace) -> None:
             [one] = pool.candidates(None)
             assert one.path == PLACES[kind].format("one")
             assert pool.nameable([one.key, 999]) == [one.key]
-            assert pool.found([*one.terms, "unheard"]) == dict.fromkeys(one.terms, 1)
-            assert {key for term in pool.postings(one.terms).values() for key in term} == {one.key}
+            [(terms,)] = catalog.store.rows("SELECT terms FROM ranked WHERE key = ?", (one.key,))
+            terms = terms.split()
+            assert pool.found([*terms, "unheard"]) == dict.fromkeys(terms, 1)
+            assert {key for term in pool.postings(terms).values() for key in term} == {one.key}
             assert one.vector is not None
             assert list(pool.mean or ()) == list(one.vector)
 

@@ -29,6 +29,8 @@ COMMANDS = {
     "show": "Show one document, with its findings.",
     "listing": "Show what a host shows the model of your skills, and what is lost.",
     "which": "Say which skill fires for a task, and why not another.",
+    "eval": "Measure by cases whether the right skills fire.",
+    "overlap": "Say which skills compete for the same tasks, and how to separate them.",
     "resolve": "Choose the skills that provide capabilities, and say why.",
     "reports": "List, show, compare and explain reports of resolutions.",
     "history": "Record how providers did.",

@@ -59,7 +59,44 @@ class CommandGroup(click.Group):
         return super().resolve_command(ctx, args)
 
 
-def with_commands(command: click.Command, *inner: click.Command) -> CommandGroup:
+_INNER = "metier.inner"
+
+
+class GroupArgument(click.Argument):
+    """An argument of an `ArgumentGroup`, whose `subcommand_metavar` shows it."""
+
+    def get_usage_pieces(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # fixed signature
+        return []
+
+
+class ArgumentGroup(CommandGroup):
+    """A group that takes arguments itself, unless the first of them is one of its commands."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        with_value = {
+            name for option in shared_options() if not option.is_flag for name in option.opts
+        }
+        words = [
+            word
+            for before, word in zip(["", *args], args, strict=False)
+            if word[:1] != "-" and before not in with_value
+        ]
+        if words and words[0] in self.commands:
+            ctx.meta[_INNER] = True
+            return super().parse_args(ctx, args)
+        ctx.allow_interspersed_args = True
+        return click.Command.parse_args(self, ctx, args)
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        params = super().get_params(ctx)
+        if _INNER not in ctx.meta:
+            return params
+        return [one for one in params if not isinstance(one, click.Argument)]
+
+
+def with_commands(
+    command: click.Command, *inner: click.Command, kind: type[CommandGroup] = CommandGroup
+) -> CommandGroup:
     """A group that runs `command` when no inner command is given."""
 
     def callback(**given: Any) -> Any:
@@ -70,6 +107,8 @@ def with_commands(command: click.Command, *inner: click.Command) -> CommandGroup
         shared = {option.name for option in shared_options()}
         for parameter in command.params:
             key = parameter.name or ""
+            if key not in given:
+                continue
             if context.get_parameter_source(key) is ParameterSource.DEFAULT:
                 del given[key]
             elif key not in shared:
@@ -77,7 +116,7 @@ def with_commands(command: click.Command, *inner: click.Command) -> CommandGroup
         context.default_map = {name: given}
         return None
 
-    return CommandGroup(
+    return kind(
         command.name,
         callback=callback,
         params=command.params,

@@ -26,6 +26,7 @@ from metier.flow.queueing import RunRequest, start_detached
 from metier.flow.watching import watch
 from metier.safety.escapes import escaped_json
 from metier.values.agents import AgentProfile, Execution
+from metier.values.evals import LIVE_AGENT
 from metier.values.runs import Event, OnEvent, RunResult
 
 CANCELLED, PIPE_CLOSED = 130, 141
@@ -214,10 +215,11 @@ class Attended(NamedTuple):
 
     def finish(self, begin: Begin) -> int:
         with progress(self.session, is_shown=not self.events) as shown:
-            result = asyncio.run(self._run(begin, shown))
+            result = asyncio.run(self.run(begin, shown))
         return self.tell(result)
 
-    async def _run(self, begin: Begin, shown: Progress) -> RunResult:
+    async def run(self, begin: Begin, shown: Progress) -> RunResult:
+        """Run to the end, or until a signal cancels it."""
         begun: list[str] = []
         traced = self.catalog.agency.spans()
 
@@ -311,6 +313,8 @@ class Attended(NamedTuple):
                 self._note("to go on", "resume", result)
             return CANCELLED
         self._note("to see more", "show", result)
+        if result.run.agent_id == LIVE_AGENT:
+            session.note(f"to see the figures: metier eval --resume {result.run_id}")
         if result.success or session.as_json or self.events:
             return int(not result.success)
         raise self._failure(result)

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, fields, replace
@@ -194,16 +195,19 @@ class Session:
         return sys.stdin.buffer.read()
 
     @contextmanager
-    def progress(self, verb: str) -> Iterator[Callable[[int, int], None] | None]:
-        """A progress bar on a terminal, for many files."""
+    def progress(
+        self, verb: str, *, after: float | None = None
+    ) -> Iterator[Callable[[int, int], None] | None]:
+        """A progress bar on a terminal, for many files, or `after` so many seconds."""
         if self.quiet or not sys.stderr.isatty():
             yield None
             return
+        started = time.monotonic()
         with ExitStack() as stack:
             bars: list[Any] = []
 
             def advance(done: int, total: int) -> None:
-                if total < _BAR_FROM:
+                if total < _BAR_FROM if after is None else time.monotonic() < started + after:
                     return
                 if not bars:
                     bar = click.progressbar(length=total, label=verb, file=sys.stderr, width=30)

@@ -22,7 +22,7 @@ _SILENT = "hooks name no skill of this workspace: it is trusted, but may not spe
     "--host",
     metavar="HOST",
     type=click.Choice(HOOKED),
-    help="Only skills that this host loads: " + ", ".join(HOOKED) + ".",
+    help="Only skills that this host loads and shows the model: " + ", ".join(HOOKED) + ".",
 )
 @click.option(
     "--expect",
@@ -198,6 +198,8 @@ def _why(one: RankedDocument, answer: Which) -> list[str]:
         lines.append(f"related: {', '.join(one.related[:_SHOWN_WORDS])}")
     if one.against:
         lines.append(f"says it is not for: {', '.join(one.against)}")
+    if one.shown is not None and one.shown.why:
+        lines.append(f"{answer.host} shows {one.shown.extent}: {one.shown.why}")
     if one.evidence >= answer.threshold and not one.fires:
         lines.append("one matching word is too little")
     elif one.fires and one.name not in _names(answer):
@@ -229,6 +231,6 @@ def _advice(expectation: Expectation) -> list[str]:
     if expectation.would_win:
         words = ", ".join(expectation.would_win)
         lines.append(f"it would be first and fire with these in its description: {words}")
-    elif expectation.missing and expectation.own is not None:
+    elif expectation.missing and expectation.own is not None and expectation.is_in_reach:
         lines.append("these words in its description would not make it first")
     return lines

@@ -43,9 +43,18 @@ class Config(NamedTuple):
     agents: tuple[str, ...] = ("agents", ".claude/agents")
     ability_signal: float = DEFAULT_MIN_SIGNAL
     """The least signal of an ability that is injected into a step of a run."""
+    agent_scorer: str = "spec"
+    """`learned`: agents are selected by what their example tasks teach."""
     lint_select: tuple[str, ...] = ()
     lint_ignore: tuple[str, ...] = ()
     per_file_ignores: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+    eval_min_recall: float | None = None
+    """Below this share `metier eval` fails."""
+    eval_max_false_fires: float | None = None
+    eval_min_hit1: float | None = None
+    eval_min_ndcg: float | None = None
+    eval_max_silent: float | None = None
+    eval_max_speaks_wrongly: float | None = None
     teams: tuple[Team, ...] = ()
     """The folders of the workspace that belong to a team."""
     probes: tuple[ProbeSetting, ...] = ()

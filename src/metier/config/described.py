@@ -49,7 +49,9 @@ def _setting(key: str, value: Any, powers: Powers) -> tuple[str, str]:
     if table == "models" and entry:
         key_env = entry.get("api-key-env")
         key_text = f", key in {key_env}" if key_env else ""
-        return "model", f"{name}: {entry.get('base-url') or 'its own address'}{key_text}"
+        address = entry.get("base-url") or "its own address"
+        prices = f"; prices = {_shown(entry['prices'])}" if entry.get("prices") else ""
+        return "model", f"{name}: {address}{key_text}{prices}"
     return "setting", f"{key} = {json.dumps(value, ensure_ascii=False)}"
 
 

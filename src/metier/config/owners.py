@@ -1,7 +1,7 @@
 """The owner of a workspace, and its git repository."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from metier.core.paths import is_inside
 from metier.core.process import minimal_environment
@@ -9,6 +9,7 @@ from metier.storage.room import read_regular
 from metier.storage.workspace import SETTINGS_FILE
 
 _LARGEST = 16 * 1024
+_LARGEST_REFS = 4 * 1024 * 1024
 _GIT = (
     "git", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "diff.external=",
     "-c", "core.attributesFile=/dev/null", "-c", "protocol.allow=never",
@@ -66,21 +67,62 @@ def main_worktree(workspace: str) -> str:
 
 def is_tracked(workspace: str, path: str) -> bool:
     """Whether git tracks a path or anything below it; False without git."""
+    return bool(git_output(workspace, ["ls-files", "--cached", "-z", "--", path]))
+
+
+def git_output(
+    workspace: str, arguments: Sequence[str], *, given: bytes = b"", seconds: float = _GIT_SECONDS
+) -> bytes | None:
+    """What git prints, without running anything from the repository; None if it fails."""
     import subprocess  # few commands ask
 
     try:
-        listed = subprocess.run(
-            [*_GIT, "ls-files", "--cached", "-z", "--", path],
+        done = subprocess.run(
+            [*_GIT, *arguments],
             cwd=workspace,
             env={**minimal_environment(), **_GIT_ENVIRONMENT},
-            stdin=subprocess.DEVNULL,
+            input=given,
             capture_output=True,
-            timeout=_GIT_SECONDS,
+            timeout=seconds,
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
-        return False
-    return bool(listed.stdout)
+        return None
+    return done.stdout if done.returncode == 0 else None
+
+
+def head_commit(workspace: str) -> str:
+    """The commit that is checked out, read from files; empty if unknown."""
+    git = os.path.join(workspace, ".git")
+    try:
+        if os.path.isfile(git):
+            git = os.path.join(workspace, _line(git).removeprefix("gitdir:").strip())
+        head = _line(os.path.join(git, "HEAD"))
+        if not head.startswith("ref:"):
+            return _commit(head)
+        ref = head.removeprefix("ref:").strip()
+        if ".." in ref or not ref.startswith("refs/"):
+            return ""
+        common = git
+        if os.path.isfile(os.path.join(git, "commondir")):
+            common = os.path.join(git, _line(os.path.join(git, "commondir")))
+        return _ref(common, ref)
+    except (OSError, ValueError):
+        return ""
+
+
+def _ref(git: str, ref: str) -> str:
+    try:
+        return _commit(_line(os.path.join(git, ref)))
+    except FileNotFoundError:
+        packed = read_regular(os.path.join(git, "packed-refs"), _LARGEST_REFS, links=False)
+    pairs = (line.split() for line in packed.decode(errors="replace").splitlines())
+    return next((_commit(pair[0]) for pair in pairs if pair[1:] == [ref]), "")
+
+
+def _commit(text: str) -> str:
+    is_id = len(text) in (40, 64) and not set(text) - set("0123456789abcdef")
+    return text if is_id else ""
 
 
 def _line(path: str) -> str:

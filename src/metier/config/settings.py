@@ -48,7 +48,11 @@ _PROBE_SECONDS = Field(
 )
 _PROBE = _table({"argv": _ARGV, "timeout": _PROBE_SECONDS})
 _TEAM = _table({"name": text(shortest=1), "owner": text(), "disabled": _NAMES})
-_PROVIDER = _table({"base-url": text(), "api-key-env": text()})
+_DOLLARS = Field(
+    type="number", least=0, required=True, called="a number of dollars per million tokens"
+)
+_PRICES = _table(others=_table({"input": _DOLLARS, "output": _DOLLARS}))
+_PROVIDER = _table({"base-url": text(), "api-key-env": text(), "prices": _PRICES})
 _COMMAND = _table(
     {
         "argv": _ARGV,
@@ -166,6 +170,7 @@ SETTINGS: dict[str, Setting] = {
     "folders.cards": Setting("comfort", "cards", _TEXTS, "METIER_CARDS"),
     "folders.agents": Setting("comfort", "agents", _TEXTS, "METIER_AGENTS"),
     "abilities.minSignal": Setting("narrowed", "ability_signal", Field(type="number", least=0)),
+    "selection.scorer": Setting("power", "agent_scorer", text(choices=("spec", "learned"))),
     "lint.select": Setting("comfort", "lint_select", _TEXTS, "METIER_LINT_SELECT"),
     "lint.ignore": Setting("comfort", "lint_ignore", _TEXTS, "METIER_LINT_IGNORE"),
     "lint.per-file-ignores": Setting(
@@ -173,6 +178,12 @@ SETTINGS: dict[str, Setting] = {
         "per_file_ignores",
         _table(others=_TEXTS, called="a table of patterns and codes"),
     ),
+    "eval.minRecall": Setting("comfort", "eval_min_recall", _share()),
+    "eval.maxFalseFires": Setting("comfort", "eval_max_false_fires", _share()),
+    "eval.minHit1": Setting("comfort", "eval_min_hit1", _share()),
+    "eval.minNdcg": Setting("comfort", "eval_min_ndcg", _share()),
+    "eval.maxSilent": Setting("comfort", "eval_max_silent", _share()),
+    "eval.maxSpeaksWrongly": Setting("comfort", "eval_max_speaks_wrongly", _share()),
     "teams": Setting("comfort", "teams", _table(others=_TEAM, called="a table of folders")),
     "probes": Setting("power", "probes", _table(others=_PROBE)),
     "tokenizer": Setting("power", "tokenizer", text(), "METIER_TOKENIZER"),

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from operator import itemgetter
 
-from ahocorasick_rs import AhoCorasick
+from ahocorasick_rs import AhoCorasick, BytesAhoCorasick
 
 from metier.core.relevance import LONG_KEYWORD, borders, is_alone, occurrences, starts
 
@@ -82,6 +82,24 @@ class KeywordFinder:
     def _overlapping(self) -> frozenset[int]:
         """Positions of keywords that can overlap with themselves."""
         return frozenset(place for place, one in enumerate(self.keywords) if _may_overlap(one))
+
+
+def counts_in_each(keywords: Sequence[str], texts: Iterable[str]) -> Iterator[dict[int, int]]:
+    """For each text what `KeywordFinder.count` gives: faster for few keywords and many texts."""
+    find = BytesAhoCorasick([_encoded(one) for one in keywords]).find_matches_as_indexes
+    overlapping = [place for place, one in enumerate(keywords) if _may_overlap(one)]
+    for text in texts:
+        counts: dict[int, int] = {}
+        for place, _, _ in find(_encoded(text), overlapping=True):
+            counts[place] = counts.get(place, 0) + 1
+        for place in overlapping:
+            if counts.get(place, 0) > 1:
+                counts[place] = text.count(keywords[place])
+        yield counts
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode(errors="surrogatepass")
 
 
 def _whole(text: str) -> str:

@@ -11,6 +11,11 @@ evidence, which no other document changes:
 
     evidence = (Σ idf · (words outside the body + ⅓ of what the body adds) + related) / idf of a
                word that one document has, + 2·cosine, + 0.5 if the task has its whole name
+
+Documents with examples, which `core.learned` gives a chance, take the places of their scores in
+the order of their chances:
+
+    evidence = ¼ of that + 8·chance
 """
 
 from __future__ import annotations
@@ -23,9 +28,12 @@ from metier.core.word_table import UNIT, dot, shipped_table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from metier.core.word_table import Vector
+
+    Nameable = Callable[[Sequence[int]], list[int]]
+    """Those of some keys whose documents may be named, in the same order."""
 
 K1 = 1.2
 NAME, DESCRIPTION, EXAMPLES, AGAINST, BODY = 3.0, 1.0, 1.0, -1.0, 0.5
@@ -43,8 +51,12 @@ BODY_EVIDENCE = 1 / 3
 COSINE_EVIDENCE = 2.0
 NAME_EVIDENCE = 0.5
 """For a task that has the whole name of a document."""
-FEWEST_WORDS, CLEAR_COSINE = 2, 0.45
-"""The words that it takes, unless the meaning is clear."""
+FEWEST_WORDS, CLEAR_COSINE, CLEAR_CHANCE = 2, 0.45, 0.3
+"""The words that it takes, unless the meaning is clear, or examples are."""
+OWN_EVIDENCE, CHANCE_EVIDENCE = 0.25, 8.0
+"""What counts of a document with examples beside its chance, and what the chance adds."""
+LIKELY = 0.1
+"""The chance that makes a candidate without any word of the task."""
 
 MOST_TERMS, MOST_BODY_TERMS = 40, 20
 """The rarest words of a task that count, and those that are looked for in bodies."""
@@ -71,14 +83,13 @@ _LEAST_WEIGHT, _MOST_WEIGHT = -2, 20
 class Document:
     """What is stored of a document to rank it."""
 
-    __slots__ = ("body", "body_words", "key", "name_terms", "path", "terms", "vector")
+    __slots__ = ("body", "body_words", "key", "name_terms", "path", "vector")
 
     def __init__(
         self,
         key: int,
         path: str,
         name_terms: Sequence[str],
-        terms: Sequence[str],
         vector: Vector | None,
         body: str,
         body_words: int,
@@ -86,16 +97,42 @@ class Document:
         self.key = key
         self.path = path
         self.name_terms = name_terms
-        self.terms = terms
-        """Those outside its body."""
         self.vector = vector
         self.body = body
         """Its words in lower case, each between spaces."""
         self.body_words = body_words
 
 
+class Matches:
+    """The documents that have some terms outside their body."""
+
+    def __init__(
+        self, postings: Mapping[str, Mapping[int, int]], weights: Mapping[str, float]
+    ) -> None:
+        self._postings = {term: postings[term] for term in weights if term in postings}
+        self._weights = weights
+
+    def best(self, nameable: Nameable) -> list[int]:
+        """The keys of the best documents by words, of equal ones all."""
+        scores: dict[int, float] = {}
+        known, impacts = scores.get, IMPACTS
+        for term, postings in self._postings.items():
+            weight = self._weights[term]
+            for key, stored in postings.items():
+                scores[key] = known(key, 0.0) + weight * impacts[stored]
+        return _best(scores, nameable)
+
+    def of(self, keys: Sequence[int]) -> Mapping[int, Mapping[str, int]]:
+        """Key → term that the document has, in the order of the weights → stored weight."""
+        found: dict[int, dict[str, int]] = {key: {} for key in keys}
+        for term, postings in self._postings.items():
+            for key in found.keys() & postings.keys():
+                found[key][term] = postings[key]
+        return found
+
+
 class Pool:
-    """Documents of one kind in a catalog; `storage.pool` reads them."""
+    """Documents of one kind in a catalog; `index.pools` answers alike to the last bit, faster."""
 
     total: int
     """How many there are."""
@@ -118,15 +155,38 @@ class Pool:
         """The documents with these keys; without keys all that may be named."""
         raise NotImplementedError
 
+    def chances(self, _task: Task) -> Mapping[int, float]:
+        """How likely each document with examples is meant; empty if nothing was learnt."""
+        return {}
 
-_NOTHING: Mapping[int, int] = {}
+    def matches(self, weights: Mapping[str, float]) -> Matches:
+        """The documents that have the terms with these weights."""
+        return Matches(self.postings(list(weights)), weights)
+
+    def best(self, matches: Matches) -> list[int]:
+        """The keys of the best documents by words that may be named."""
+        return matches.best(self.nameable)
+
+    def counts(
+        self, documents: Sequence[Document], forms: Sequence[str]
+    ) -> Iterable[Mapping[int, int]]:
+        """For each document: position of a form → how often its body has it; without zeros."""
+        places = range(len(forms))
+        for one in documents:
+            found = map(one.body.count, forms)
+            yield {place: count for place, count in zip(places, found, strict=True) if count}
+
+    def dots(self, documents: Sequence[Document], vector: Vector) -> list[int]:
+        """The products of a vector and the vector of each document; 0 for one without."""
+        return [dot(one.vector, vector) if one.vector is not None else 0 for one in documents]
 
 
 class Ranked:
     """A candidate with its figures."""
 
     __slots__ = (
-        "cosine", "document", "evidence", "matched", "related", "score", "share", "words",
+        "chance", "cosine", "document", "evidence", "matched", "near", "related", "score",
+        "share", "words",
     )  # fmt: skip
 
     def __init__(self, document: Document) -> None:
@@ -137,10 +197,14 @@ class Ranked:
         self.cosine = 0.0
         self.matched = 0
         """Words of the task that it has outside its body, asking words not counted."""
+        self.near: list[str] = []
+        """Related terms that it has."""
         self.related = 0.0
-        """The evidence of related words."""
+        """Their evidence."""
         self.evidence = 0.0
         self.score = 0.0
+        self.chance: float | None = None
+        """By its examples; None if it has none."""
 
 
 class Task:
@@ -176,7 +240,7 @@ class Terms:
         self.considered = [*chosen, *absent][:MOST_TERMS]
         """The terms of the task that are looked for, those that only bodies may have too."""
         self.near = _related(task, self.considered, pool, left)
-        self.postings = pool.postings([*self.own, *self.near])
+        self.matches = pool.matches({**self.own, **self.near})
 
 
 def rank(task: Task, pool: Pool) -> list[Ranked]:
@@ -186,20 +250,24 @@ def rank(task: Task, pool: Pool) -> list[Ranked]:
 
 def rank_terms(task: Task, pool: Pool, terms: Terms) -> list[Ranked]:
     """As `rank`, with the terms of the task in the pool at hand."""
-    scores: dict[int, float] = {}
-    known, impacts = scores.get, _IMPACTS
-    for term, weight in [*terms.own.items(), *terms.near.items()]:
-        for key, stored in terms.postings.get(term, _NOTHING).items():
-            scores[key] = known(key, 0.0) + weight * impacts[stored]
-    keys = None if pool.total <= SMALL_POOL else _best(scores, pool)
+    chances = pool.chances(task)
+    keys = None
+    if pool.total > SMALL_POOL:
+        keys = pool.best(terms.matches)
+        likely = [key for key, chance in chances.items() if chance >= LIKELY]
+        keys += pool.nameable([key for key in likely if key not in keys])
     found = [Ranked(one) for one in pool.candidates(keys)]
-    _weigh(found, task, terms)
-    return _ordered_by_meaning(found, task, pool)
+    for one in found:
+        one.chance = chances.get(one.document.key)
+    _weigh(found, task, terms, pool)
+    found = _ordered_by_meaning(found, task, pool)
+    return _ordered_by_chance(found) if chances else found
 
 
 def fires(one: Ranked, threshold: float) -> bool:
     """Whether there is evidence enough, and more than one common word."""
-    is_common = one.matched < FEWEST_WORDS and one.cosine < CLEAR_COSINE
+    is_clear = one.cosine >= CLEAR_COSINE or (one.chance or 0.0) >= CLEAR_CHANCE
+    is_common = one.matched < FEWEST_WORDS and not is_clear
     return one.evidence >= threshold and not is_common
 
 
@@ -214,7 +282,7 @@ def evidence_of(text: str, pool: Pool, threshold: float) -> dict[int, float]:
     return {one.document.key: one.evidence for one in ranked if fires(one, threshold)}
 
 
-def _best(scores: Mapping[int, float], pool: Pool) -> list[int]:
+def _best(scores: Mapping[int, float], nameable: Nameable) -> list[int]:
     """The keys of the best documents that may be named; of equal ones all, whatever their keys."""
     order = sorted(scores.items(), key=itemgetter(1), reverse=True)
     kept: list[int] = []
@@ -223,7 +291,7 @@ def _best(scores: Mapping[int, float], pool: Pool) -> list[int]:
         end = min(start + BY_WORDS, len(order))
         while end < len(order) and order[end][1] == order[end - 1][1]:
             end += 1
-        kept += pool.nameable([key for key, score in order[start:end] if score > 0])
+        kept += nameable([key for key, score in order[start:end] if score > 0])
         start = end
     score_of = [scores[key] for key in kept]
     cut = BY_WORDS
@@ -261,54 +329,67 @@ def _related(task: Task, considered: Sequence[str], pool: Pool, left: int) -> di
     return {stem: RELATED * near[stem] * idf(pool.total, found[stem]) for stem in sorted(kept)}
 
 
-def _weigh(found: Sequence[Ranked], task: Task, terms: Terms) -> None:
+class _Word:
+    """A term of the task and what it is worth."""
+
+    __slots__ = ("factor", "idf", "is_evidence", "term")
+
+    def __init__(self, term: str, task: Task, terms: Terms) -> None:
+        self.term = term
+        self.idf = terms.idf.get(term, UNKNOWN * terms.unit)
+        self.factor = self.idf * saturated(task.counts[term])
+        self.is_evidence = term not in ASKING and not _is_small_number(term)
+
+
+def _weigh(found: Sequence[Ranked], task: Task, terms: Terms, pool: Pool) -> None:
     """Fill in words, matched words, the share of the name and the evidence of words."""
-    by_key = {one.document.key: one for one in found}
-    outside: dict[tuple[int, str], float] = {}
-    for term, weight in terms.near.items():
-        postings = terms.postings.get(term, _NOTHING)
-        for key in by_key.keys() & postings.keys():
-            part = weight * max(0.0, _IMPACTS[postings[key]])
-            by_key[key].words += part
-            by_key[key].related += part / terms.unit
-    for term in terms.own:
-        postings = terms.postings.get(term, _NOTHING)
-        for key in by_key.keys() & postings.keys():
-            outside[key, term] = WEIGHTS[postings[key]]
     wanted = terms.considered
-    forms = {term: searched(task.spelled[term], term) for term in wanted[:MOST_BODY_TERMS]}
-    forms |= dict.fromkeys(wanted[MOST_BODY_TERMS:], "")
-    unknown = UNKNOWN * terms.unit
-    for one in found:
-        _weigh_one(one, task, terms, outside, forms, unknown)
+    words = [_Word(term, task, terms) for term in wanted]
+    forms = [searched(task.spelled[term], term) for term in wanted[:MOST_BODY_TERMS]]
+    documents = [one.document for one in found]
+    outside = terms.matches.of([one.key for one in documents])
+    for one, inside in zip(found, pool.counts(documents, forms), strict=True):
+        has = outside[one.document.key]
+        _weigh_related(one, has, terms)
+        _weigh_words(one, words, has, inside, terms.unit)
+        names = one.document.name_terms
+        one.share = sum([name in task.counts for name in names]) / len(names) if names else 0.0
+        if one.share == 1 and not ASKING.issuperset(names):
+            one.evidence += NAME_EVIDENCE
 
 
-def _weigh_one(
+def _weigh_related(one: Ranked, has: Mapping[str, int], terms: Terms) -> None:
+    near = terms.near
+    for term, stored in has.items():
+        if term in near:
+            part = near[term] * max(0.0, IMPACTS[stored])
+            one.words += part
+            one.related += part / terms.unit
+            one.near.append(term)
+
+
+def _weigh_words(
     one: Ranked,
-    task: Task,
-    terms: Terms,
-    outside: Mapping[tuple[int, str], float],
-    forms: Mapping[str, str],
-    unknown: float,
+    words: Sequence[_Word],
+    has: Mapping[str, int],
+    inside: Mapping[int, int],
+    unit: float,
 ) -> None:
-    key, body = one.document.key, one.document.body
+    """`inside` says how often the body has the word at each position."""
     part = BODY / by_length("body", one.document.body_words)
-    evidence = one.related
-    for term, form in forms.items():
-        weight = outside.get((key, term), 0.0)
-        inside = part * body.count(form) if body and form else 0.0
-        if not weight and not inside:
+    total, evidence = one.words, one.related
+    for place, word in enumerate(words):
+        stored, count = has.get(word.term, _NO_WEIGHT), inside.get(place, 0)
+        if stored == _NO_WEIGHT and not count:
             continue
-        value = terms.idf.get(term, unknown)
-        alone, whole = saturated(weight), saturated(weight + inside)
-        one.words += value * saturated(task.counts[term]) * whole
-        if term not in ASKING and not _is_small_number(term):
-            one.matched += weight > 0
-            evidence += value * (alone + BODY_EVIDENCE * (whole - alone)) / terms.unit
-    names = one.document.name_terms
-    one.share = sum(name in task.counts for name in names) / len(names) if names else 0.0
-    is_named = one.share == 1 and not ASKING.issuperset(names)
-    one.evidence = evidence + (NAME_EVIDENCE if is_named else 0.0)
+        alone = whole = IMPACTS[stored]
+        if count:
+            whole = saturated(WEIGHTS[stored] + part * count)
+        total += word.factor * whole
+        if word.is_evidence:
+            one.matched += stored > _NO_WEIGHT
+            evidence += word.idf * (alone + BODY_EVIDENCE * (whole - alone)) / unit
+    one.words, one.evidence = total, evidence
 
 
 def _is_small_number(term: str) -> bool:
@@ -318,10 +399,11 @@ def _is_small_number(term: str) -> bool:
 def _ordered_by_meaning(found: list[Ranked], task: Task, pool: Pool) -> list[Ranked]:
     found.sort(key=lambda one: (-round(one.words, 9), one.document.path))
     if pool.total > SMALL_POOL:
-        found = found[:BY_MEANING]
+        likely = [one for one in found[BY_MEANING:] if (one.chance or 0.0) >= LIKELY]
+        found = found[:BY_MEANING] + likely
     own = task.vector()
     if own is not None and pool.mean is not None:
-        _compare(found, own, pool.mean)
+        _compare(found, own, pool.mean, pool)
     best = max((one.words for one in found), default=0.0)
     by_words = _z(
         [(one.words / best if best > 0 else 0.0) + NAME_SHARE * one.share for one in found]
@@ -335,16 +417,29 @@ def _ordered_by_meaning(found: list[Ranked], task: Task, pool: Pool) -> list[Ran
     return found
 
 
-def _compare(found: Sequence[Ranked], task: Vector, mean: Vector) -> None:
+def _ordered_by_chance(found: list[Ranked]) -> list[Ranked]:
+    """Documents with examples change places among themselves."""
+    taught = [(one.chance, one) for one in found if one.chance is not None]
+    scores = sorted((one.score for _, one in taught), reverse=True)
+    taught.sort(key=lambda pair: (-pair[0], -pair[1].score, pair[1].document.path))
+    for score, (chance, one) in zip(scores, taught, strict=True):
+        one.score = score
+        one.evidence = round(OWN_EVIDENCE * one.evidence + CHANCE_EVIDENCE * chance, 6)
+    found.sort(key=lambda one: (-one.score, one.document.path))
+    return found
+
+
+def _compare(found: Sequence[Ranked], task: Vector, mean: Vector, pool: Pool) -> None:
     """Fill in the cosine of each candidate and the task, both seen from the mean of the pool."""
     own = [number - middle for number, middle in zip(task, mean, strict=True)]
     own_length, beside = dot(own, own) ** 0.5, dot(mean, own)
     middle = dot(mean, mean) + UNIT * UNIT
-    for one in found:
-        vector = one.document.vector
-        if vector is not None:
-            length = max(1, middle - 2 * dot(vector, mean)) ** 0.5
-            one.cosine = round((dot(vector, own) - beside) / max(1.0, length * own_length), 9)
+    documents = [one.document for one in found]
+    dots = zip(found, pool.dots(documents, mean), pool.dots(documents, own), strict=True)
+    for one, along_mean, along in dots:
+        if one.document.vector is not None:
+            length = max(1, middle - 2 * along_mean) ** 0.5
+            one.cosine = round((along - beside) / max(1.0, length * own_length), 9)
 
 
 def _z(numbers: Sequence[float]) -> list[float]:
@@ -381,7 +476,9 @@ WEIGHTS = [
     for number in range(_LEAST_WEIGHT * WEIGHT_STEP, _MOST_WEIGHT * WEIGHT_STEP + 1)
 ]
 """The weight of each stored number."""
-_IMPACTS = [saturated(weight) for weight in WEIGHTS]
+IMPACTS = [saturated(weight) for weight in WEIGHTS]
+"""The saturated weight of each stored number."""
+_NO_WEIGHT = WEIGHTS.index(0.0)
 
 
 def stored_weight(weight: float) -> int:

@@ -41,6 +41,7 @@ _LANE = 8
 _ABOVE_ZERO = 1 << 23
 """More than any scale times any number of a row."""
 _MOST_PACKED = 16_000
+_MOST_NEAR = 8_000
 _ENDINGS = (
     ("ies", "y"),
     ("es", ""),
@@ -87,6 +88,7 @@ class WordTable:
         self._nearness = section("B", 1, count * self._most_related)
         self._count = count
         self._packed: dict[str, int] = {}
+        self._near: dict[str, list[tuple[str, float]]] = {}
         self._ranges: dict[bytes, tuple[int, int]] = {}
         self._is_ascii = False
 
@@ -166,7 +168,15 @@ class WordTable:
         return packed
 
     def related(self, word: str) -> list[tuple[str, float]]:
-        """Stems of other words near to `word`, and how near: above 0, at most 1."""
+        """Stems of other words near to `word`, and how near: above 0, at most 1; cached."""
+        found = self._near.get(word)
+        if found is None:
+            found = self._read_related(word)
+            if len(self._near) < _MOST_NEAR:
+                self._near[word] = found
+        return found
+
+    def _read_related(self, word: str) -> list[tuple[str, float]]:
         row = self.find(word)
         if row is None:
             return []

@@ -1,10 +1,12 @@
 """Questions about the documents in a catalog."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from metier.core.process import without_garbage_collection
+from metier.flow.examples import Examples
 from metier.flow.reading import read_document, read_reference
 from metier.index import documents
 from metier.index.skills import SkillRepository
@@ -14,14 +16,22 @@ from metier.values.outcomes import Exclusion, Issue
 from metier.values.rows import Page, Row, shadowed
 
 if TYPE_CHECKING:
+    from metier.config import Config
+    from metier.core.overlap import OnProgress as OnCompared
+    from metier.flow.eval_drafts import Drafts
+    from metier.flow.evaluating import Asked
+    from metier.flow.evaluating import OnProgress as OnCase
     from metier.flow.host_skills import HostView, Verdict
     from metier.flow.listing import HostListing
     from metier.flow.measuring import Measured
+    from metier.flow.shown import ShownTexts
     from metier.flow.usage import OnProgress, Question, Rank, Usage
     from metier.storage.room import Room
-    from metier.values.agents import AgentProfile
+    from metier.values.agents import AgentMatch, AgentProfile
     from metier.values.browsing import Browse, Browsed, DocumentCount
     from metier.values.documents import Card, Document
+    from metier.values.evals import EvalCase, Evaluation
+    from metier.values.overlap import Overlap
     from metier.values.packages import Package
 
 
@@ -30,6 +40,7 @@ class Queries:
 
     store: Store
     workspace: str
+    config: "Config"
     room: "Room | None"
     source_issues: list[Issue]
     _home: str
@@ -211,6 +222,79 @@ class Queries:
 
         catch_up(self.store)
 
+    @cached_property
+    def examples(self) -> Examples:
+        """The examples that teach which document a task is for."""
+        return Examples(self.store, self.room, self.workspace, self.config)
+
+    def select_agents(
+        self,
+        task: str,
+        limit: int = 3,
+        *,
+        team: str | None = None,
+        required_capabilities: Sequence[str] = (),
+        exclude: Collection[str] = (),
+    ) -> "list[AgentMatch]":
+        """The agents that fit a task, the best first, with the parts of each score."""
+        from metier.select.agents import select_agents  # a refresh with nothing to do needs none
+
+        return select_agents(
+            self.agents(), task, limit, team=team,
+            required_capabilities=required_capabilities, exclude=exclude,
+            chances=self.examples.agent_chances(task),
+        )  # fmt: skip
+
+    def evaluate(
+        self: "Asked",
+        files: Sequence[str] = (),
+        *,
+        cases: "Sequence[EvalCase]" = (),
+        host: str | None = None,
+        on_progress: "OnCase | None" = None,
+    ) -> "Evaluation":
+        """Whether the right skills would be named, by `cases` and those in evaluation files.
+
+        Without either, the files of the workspace are found by their names. Raises `UsageError`
+        for an unknown host.
+        """
+        from metier.flow.evaluating import evaluate, read_cases  # few commands need it
+
+        read = read_cases(self, files, finds=not cases)
+        read.cases[:0] = cases
+        return evaluate(self, read, host=host, on_progress=on_progress)
+
+    def overlap(
+        self,
+        skills: Sequence[str] = (),
+        *,
+        least: float = 0.6,
+        limit: int = 10,
+        host: str | None = None,
+        on_progress: "OnCompared | None" = None,
+    ) -> "Overlap":
+        """Which skills compete for the same tasks, or with these `skills`; at most `limit` pairs.
+
+        Raises `NotFoundError` for an unknown skill, `UsageError` for a host.
+        """
+        from metier.flow.overlap import OverlapQuestion, overlap_of  # few commands need it
+
+        rows = [self.skill_meant(name) for name in skills]
+        question = OverlapQuestion(least, limit, host)
+        return overlap_of(self.store, self.config.capabilities, question, rows, on_progress)
+
+    def draft_cases(
+        self, skills: Sequence[str] = (), *, on_progress: "OnCompared | None" = None
+    ) -> "Drafts":
+        """Evaluation cases for these skills, or for all, from their texts, to be corrected.
+
+        Raises `NotFoundError` for an unknown skill.
+        """
+        from metier.flow.eval_drafts import draft_cases  # few commands need it
+
+        rows = [self.skill_meant(name) for name in skills]
+        return draft_cases(self.store, self.config.capabilities, rows, on_progress)
+
     def files(self) -> dict[str, str]:
         """The file of every path in documents and findings."""
         return documents.files_by_path(self.store)
@@ -240,6 +324,16 @@ class Queries:
         from metier.flow.listing import view_of  # few commands need it
 
         return view_of(self.store, host, self.workspace, self._home)
+
+    def shown_texts(self, host: str) -> "ShownTexts":
+        """What a host shows the model of each skill; cached until the catalog changes.
+
+        Raises `UsageError` for an unknown host.
+        """
+        from metier.flow.shown import shown_by  # few commands need it
+
+        with without_garbage_collection():
+            return self.store.cached(("shown", host), lambda: shown_by(self.host_view(host)))
 
     def host_verdicts(self, host: str) -> "list[Verdict]":
         """What a host makes of every skill, what needs attention first. Raises `UsageError`."""

@@ -5,7 +5,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 from metier.config.consent import consented
@@ -14,6 +14,7 @@ from metier.core.nearest import did_you_mean
 from metier.core.render import BETWEEN_REFERENCES, REFERENCE_PREAMBLE, as_reference
 from metier.errors import MetierError, NotFoundError, UsageError
 from metier.flow.agent_powers import check_agent, powers_of
+from metier.flow.live_tries import TRY, live_try
 from metier.flow.run_catalog import RunCatalog
 from metier.flow.state import StateSettings, state_settings
 from metier.index.agents import stored_agents
@@ -21,7 +22,7 @@ from metier.index.documents import no_such_document
 from metier.inject.sanitize import sanitize_capability_content
 from metier.run.checkpoints import CheckpointStore
 from metier.run.leases import Leases
-from metier.run.models import model_for
+from metier.run.models import Price, model_for, price_of
 from metier.run.runner import Runner
 from metier.run.services import Prepared
 from metier.run.sqlite_store import SqliteRunStore
@@ -151,7 +152,7 @@ class Agency:
 
     @cached_property
     def runner(self) -> Runner:
-        return Runner(self.store, self, self.leases)
+        return Runner(self.store, self, self.leases, {TRY: partial(live_try, self._catalog)})
 
     def close(self) -> None:
         if "store" in self.__dict__:
@@ -302,6 +303,10 @@ class Agency:
         """The model of that name, else the default of the settings, else the offline model."""
         settings = self._catalog.config.models
         return model_for(name or settings.default or "offline", settings=settings.providers)
+
+    def price(self, name: str) -> Price | None:
+        """What a model costs, if that is known."""
+        return price_of(name, self._catalog.config.models.providers)
 
     def record_outcome(self, provider: str, *, success: bool) -> None:
         with contextlib.suppress(NotFoundError):  # it was deleted meanwhile

@@ -1,40 +1,45 @@
 """Which skills fit a task, why, and why another does not."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
-from metier.core.clauses import split_clauses
 from metier.core.coerce import texts_of
 from metier.core.nearest import did_you_mean
 from metier.core.ranking import (
     BY_WORDS,
+    CHANCE_EVIDENCE,
     COSINE_EVIDENCE,
-    Document,
+    OWN_EVIDENCE,
     Ranked,
     Task,
     Terms,
     fires,
     rank,
     rank_terms,
-    stored_weight,
 )
 from metier.core.stems import STOP_WORDS
-from metier.core.terms import ASKING, parts_of, raw_words, searched, terms
+from metier.core.terms import ASKING, terms
 from metier.core.text import words
-from metier.core.word_table import shipped_table
 from metier.errors import UsageError
+from metier.flow.candidates import SinglePool, shown_pool, words_of
+from metier.flow.edited import EditedPool
+from metier.flow.matched_words import MatchedWords
 from metier.hosts import HOOKED, host_bit
 from metier.hosts.switches import honours_the_switch
+from metier.index.cached_pools import CachedPool
 from metier.index.documents import select_rows
 from metier.index.pools import pool_of
-from metier.index.ranked import MOST_EXAMPLES, RankText, rank_words
+from metier.index.ranked import MOST_EXAMPLES, RankText
 from metier.index.store import Store
-from metier.storage.pool import StoredPool, nameable_to
+from metier.storage.pool import nameable_to
 from metier.values.agents import STANDARD, AgentMatch, AgentProfile
 from metier.values.capabilities import CapabilitiesConfig
 from metier.values.rows import Row
 from metier.values.selection import Injection
-from metier.values.which import Expectation, RankedDocument, Which
+from metier.values.which import Expectation, RankedDocument, ShownText, Which
+
+if TYPE_CHECKING:
+    from metier.flow.shown import ShownTexts
 
 MOST_WORDS_TO_ADD = 6
 _WORDS_OF_A_NOTE = 5
@@ -46,13 +51,18 @@ def which_comes(
     config: CapabilitiesConfig,
     question: "SkillQuestion",
     expected: Row | None = None,
+    shown_texts: Callable[[str], "ShownTexts"] | None = None,
 ) -> Which:
-    """The skills for a task. Raises `UsageError` for an unknown host."""
+    """The skills for a task. Raises `UsageError` for an unknown host.
+
+    With `shown_texts`, those that the host shows the model; else those that its hook may name.
+    """
     host = question.host
     if host is not None and host not in HOOKED:
         hint = did_you_mean(host, HOOKED, f"hosts: {', '.join(HOOKED)}")
         raise UsageError(f"'{host}' is no host", hint=hint)
-    finder = SkillFinder(store, question, config.skill_threshold, config.skill_suggestions)
+    shown = shown_texts(host) if host and shown_texts else None
+    finder = SkillFinder(store, question, config.skill_threshold, config.skill_suggestions, shown)
     skills = finder.skills()
     return Which(
         task=question.task,
@@ -113,21 +123,35 @@ class SkillQuestion(NamedTuple):
 class SkillFinder:
     """Answers one question about the skills of a catalog, by the rule that hooks use."""
 
-    def __init__(self, store: Store, question: SkillQuestion, threshold: float, most: int) -> None:
+    def __init__(
+        self,
+        store: Store,
+        question: SkillQuestion,
+        threshold: float,
+        most: int,
+        shown: "ShownTexts | None" = None,
+    ) -> None:
         self._store = store
+        self._shown = shown
         self._threshold = threshold
         self._most = most
         self._question = question
         self._task = Task(question.task)
-        condition = nameable_to(question.host)
-        if question.include_untrusted:
-            condition = condition.replace("origin != 'untrusted' AND ", "")
-        self._pool = pool_of(store, "skill", condition)
+        self._pool = self._candidates()
         self._terms: Terms | None = None
         self._ranked: list[Ranked] = []
         if self._pool.total and self._task.counts:
             self._terms = Terms(self._task, self._pool)
             self._ranked = rank_terms(self._task, self._pool, self._terms)
+
+    def _candidates(self) -> CachedPool:
+        untrusted = self._question.include_untrusted
+        if self._shown is not None:
+            return shown_pool(self._store, self._shown, include_untrusted=untrusted)
+        condition = nameable_to(self._question.host)
+        if untrusted:
+            condition = condition.replace("origin != 'untrusted' AND ", "")
+        return pool_of(self._store, "skill", condition)
 
     def skills(self) -> list[RankedDocument]:
         """The best candidates, explained."""
@@ -140,9 +164,15 @@ class SkillFinder:
 
     def _explained(self, one: Ranked, row: Row) -> RankedDocument:
         assert self._terms is not None
-        matched, against = self._matched(one, row)
-        meaning = round(COSINE_EVIDENCE * max(0.0, one.cosine), 6)
-        related = round(one.related, 6)
+        cut, shown = self._cut(row), self._shown
+        examples = texts_of(row.data.get("examples"))[:MOST_EXAMPLES]
+        texts = RankText(row.name, row.routing_text, examples)
+        if cut is not None:
+            texts = RankText(cut.name, cut.text)
+        share = 1.0 if one.chance is None else OWN_EVIDENCE
+        meaning = round(share * COSINE_EVIDENCE * max(0.0, one.cosine), 6)
+        related = round(share * one.related, 6)
+        taught = round(CHANCE_EVIDENCE * (one.chance or 0.0), 6)
         return RankedDocument(
             kind="skill",
             id=row.id,
@@ -153,48 +183,15 @@ class SkillFinder:
             evidence=one.evidence,
             fires=fires(one, self._threshold),
             parts={
-                "words": round(one.evidence - meaning - related, 6),
+                "words": round(one.evidence - meaning - related - taught, 6),
                 "related": related,
                 "meaning": meaning,
-            },
-            matched=matched,
-            against=against,
-            related=self._related_in(one, row),
+            }
+            | ({} if one.chance is None else {"examples": taught}),
+            explanation=MatchedWords(self._task, self._terms.near, one, texts),
             origin=row.origin,
+            shown=shown.texts.get(row.path) if shown else None,
         )
-
-    def _matched(self, one: Ranked, row: Row) -> tuple[Mapping[str, Sequence[str]], Sequence[str]]:
-        """The words of the task in each field, and those in clauses that say "not for"."""
-        clauses = split_clauses(row.routing_text)
-        examples = " ".join(texts_of(row.data.get("examples"))[:MOST_EXAMPLES])
-        texts = {"name": row.name, "description": clauses.about, "examples": examples}
-        found = {field: self._words_in(set(terms(text))) for field, text in texts.items()}
-        body = one.document.body
-        known = {word for words in found.values() for word in words}
-        found["body"] = [
-            word
-            for term, word in self._task.spelled.items()
-            if word not in known and searched(word, term) in body
-        ]
-        against = self._words_in(set(terms(clauses.against)))
-        return {field: words for field, words in found.items() if words}, against
-
-    def _words_in(self, present: set[str]) -> list[str]:
-        return [word for term, word in self._task.spelled.items() if term in present]
-
-    def _related_in(self, one: Ranked, row: Row) -> list[str]:
-        """The words of a skill that are related to words of the task, the strongest first."""
-        assert self._terms is not None
-        near = self._terms.near
-        written = {
-            term: word
-            for word in reversed(raw_words(f"{row.name} {row.routing_text}"))
-            for term in parts_of(word).terms
-        }
-        found = [term for term in one.document.terms if term in near]
-        found.sort(key=lambda term: (-near[term], term))
-        spelled = [written.get(term, term) for term in found]
-        return list({word.casefold(): word for word in reversed(spelled)}.values())[::-1]
 
     # An expected skill
 
@@ -209,14 +206,17 @@ class SkillFinder:
         own = self._explained(ranked[0], row) if ranked else None
         missing = self._missing(row)
         lost_to = first[0] if first and place != 1 else None
-        figures = [*reasons, *self._figures(own, place, lost_to)]
+        is_first = own is not None and own.fires and place == 1
+        can_win = not reasons and self._cut(row) is None
+        figures = [*reasons, *self._figures(own, place, lost_to, is_out=bool(reasons))]
         return Expectation(
             name=row.handle,
             place=place,
             fires=own is not None and own.fires,
             reasons=reasons if reasons and own is None else figures,
             missing=missing,
-            would_win=[] if reasons or (own and own.fires and place == 1) else self._winning(row),
+            would_win=self._winning(row) if can_win and not is_first else [],
+            is_in_reach=can_win,
             lost_to=lost_to,
             own=own,
         )
@@ -228,30 +228,39 @@ class SkillFinder:
         )
         if self._terms is None or not keys:
             return []
-        return rank_terms(self._task, _Single(self._pool, keys[0][0]), self._terms)
+        return rank_terms(self._task, SinglePool(self._pool, keys[0][0]), self._terms)
 
     def _obstacles(self, row: Row) -> list[str]:
         """Why a skill cannot fire here at all."""
-        host, found = self._question.host, []
-        if row.state == "shadowed":
-            found.append(f"it is shadowed by {row.shadowed_by}")
-        if row.state == "excluded":
-            found.append(f"it is excluded: {row.reason}")
-        if row.is_manual and honours_the_switch(host):
+        host, found = self._question.host, self._unseen(row)
+        if self._shown is None and row.is_manual and honours_the_switch(host):
             found.append("only its user starts it: disable-model-invocation is true")
         facts = self._store.rows(
             "SELECT hosts, safe FROM document JOIN ranked USING (key) WHERE path = ?", (row.path,)
         )
         for hosts, safe in facts:
-            if not hosts & host_bit(host):
-                which = f" --host {host}" if host else ""
-                found.append(f"{host or 'no host'} does not load it: metier doctor{which}")
+            if self._shown is None and not hosts & host_bit(host):
+                found.append(f"{host or 'no host'} does not load it: metier doctor")
             if not safe:
                 found.append("its text overrides instructions, so hooks do not name it")
         return found
 
+    def _unseen(self, row: Row) -> list[str]:
+        """Why a skill is not there: in a host, else in the catalog."""
+        if self._shown is not None and (row.state != "excluded" or row.shadowed_by):
+            why = self._shown.unseen.get(row.path)
+            return [why] if why else []
+        if row.state == "shadowed":
+            return [f"it is shadowed by {row.shadowed_by}"]
+        return [f"it is excluded: {row.reason}"] if row.state == "excluded" else []
+
     def _figures(
-        self, own: RankedDocument | None, place: int, first: RankedDocument | None
+        self,
+        own: RankedDocument | None,
+        place: int,
+        first: RankedDocument | None,
+        *,
+        is_out: bool,
     ) -> list[str]:
         if not self._task.counts:
             return ["the task has no words that could match"]
@@ -265,9 +274,11 @@ class SkillFinder:
             )
         elif not own.fires:
             found.append("a single common word is too little")
+        if own.shown is not None and own.shown.why:
+            found.append(f"{self._question.host} shows {own.shown.extent}: {own.shown.why}")
         if own.against:
             found.append(f"it says that it is not for: {', '.join(own.against)}")
-        if not place:
+        if not place and not is_out:
             found.append(f"its words are not among the best {BY_WORDS}")
         if first is not None:
             more = first.evidence - own.evidence
@@ -276,12 +287,19 @@ class SkillFinder:
             found.append(f"{at}'{first.name}' is first{ahead}")
         return found
 
+    def _cut(self, row: Row) -> ShownText | None:
+        """What the host shows of a skill, if it does not show its whole text."""
+        shown = self._shown.texts.get(row.path) if self._shown else None
+        return None if shown is None or shown.state == "whole" else shown
+
     def _missing(self, row: Row) -> list[str]:
         """The words of the task that a skill lacks, the rarest first."""
         stored = self._store.rows(
             "SELECT terms FROM document JOIN ranked USING (key) WHERE path = ?", (row.path,)
         )
-        has = set(stored[0][0].split()) if stored else set()
+        cut = self._cut(row)
+        terms = words_of(cut).weights if cut else stored[0][0].split() if stored else ()
+        has = set(terms)
         known = self._terms.idf if self._terms else {}
         unknown = max(known.values(), default=0.0) + 1
         lacking = [term for term in self._task.counts if term not in has and term not in ASKING]
@@ -293,64 +311,10 @@ class SkillFinder:
         added: list[str] = []
         for word in self._missing(row)[:MOST_WORDS_TO_ADD]:
             added.append(word)
-            pool = _Edited(self._pool, self._store, row, added)
+            text = f"{' '.join(added)}. {row.routing_text}"
+            pool = EditedPool(self._pool, self._store, [(row, text)])
             found = rank(self._task, pool)[:1]
             is_first = bool(found) and found[0].document.path == row.path
             if is_first and fires(found[0], self._threshold):
                 return added
         return []
-
-
-class _Single(StoredPool):
-    """A pool with one candidate, compared with the mean of all."""
-
-    def __init__(self, pool: StoredPool, key: int) -> None:
-        self.__dict__.update(pool.__dict__)
-        self._key = key
-
-    def nameable(self, _keys: Sequence[int]) -> list[int]:
-        return [self._key]
-
-    def candidates(self, _keys: Sequence[int] | None) -> list[Document]:
-        return super().candidates([self._key])
-
-
-class _Edited(StoredPool):
-    """A pool in which the description of one skill starts with more words."""
-
-    def __init__(self, pool: StoredPool, store: Store, row: Row, words: Sequence[str]) -> None:
-        self.__dict__.update(pool.__dict__)
-        [(self._key, known, vector)] = store.rows(
-            "SELECT key, terms, vector FROM document JOIN ranked USING (key) WHERE path = ?",
-            (row.path,),
-        )
-        examples = texts_of(row.data.get("examples"))[:MOST_EXAMPLES]
-        about = f"{' '.join(words)}. {row.routing_text}"
-        edited = rank_words(RankText(row.name, about, examples))
-        self._weights = edited.weights
-        self._added = edited.weights.keys() - known.split()
-        table = shipped_table()
-        self._vector = table.vector(edited.plain) if table else None
-        if self._vector and self._sums:
-            old = memoryview(vector).cast("h") if vector else [0] * len(self._sums)
-            parts = zip(self._sums, old, self._vector, strict=True)
-            self.mean = self._mean([total - one + other for total, one, other in parts])
-
-    def found(self, wanted: Sequence[str]) -> Mapping[str, int]:
-        known = dict(super().found(wanted))
-        for term in self._added.intersection(wanted):
-            known[term] = known.get(term, 0) + 1
-        return known
-
-    def postings(self, wanted: Sequence[str]) -> Mapping[str, Mapping[int, int]]:
-        known = dict(super().postings(wanted))
-        for term in self._weights.keys() & set(wanted):
-            known[term] = {**known.get(term, {}), self._key: stored_weight(self._weights[term])}
-        return known
-
-    def candidates(self, keys: Sequence[int] | None) -> list[Document]:
-        found = super().candidates(keys)
-        for one in found:
-            if one.key == self._key:
-                one.vector = self._vector or one.vector
-        return found

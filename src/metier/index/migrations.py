@@ -27,6 +27,29 @@ _TABLES = {
         body TEXT NOT NULL,
         body_words INTEGER NOT NULL
     )""",
+    "example": """(
+        key INTEGER NOT NULL REFERENCES document (key) ON DELETE CASCADE,
+        place INTEGER NOT NULL,
+        text TEXT NOT NULL,
+        PRIMARY KEY (key, place)
+    ) WITHOUT ROWID""",
+    "learned": """(
+        kind TEXT PRIMARY KEY,
+        digest TEXT NOT NULL,
+        keys BLOB NOT NULL,
+        mean BLOB NOT NULL,
+        directions BLOB NOT NULL,
+        unknown INTEGER NOT NULL,
+        scale REAL NOT NULL,
+        logistic INTEGER NOT NULL
+    )""",
+    "learned_word": """(
+        kind TEXT NOT NULL,
+        gram TEXT NOT NULL,
+        weight INTEGER NOT NULL,
+        speaks BLOB NOT NULL,
+        PRIMARY KEY (kind, gram)
+    ) WITHOUT ROWID""",
     "rank_pool": "(kind TEXT PRIMARY KEY, total INTEGER NOT NULL, sums BLOB NOT NULL)",
     "card": """(
         key INTEGER PRIMARY KEY REFERENCES document (key) ON DELETE CASCADE,
@@ -98,7 +121,7 @@ _INDEXES = (
     "CREATE INDEX posting_by_term ON posting (field, term, found)",
 )
 _OLD_TABLES = ("skill_stem", "ability_word")
-_EMPTY_STEPS = 11
+_EMPTY_STEPS = 12
 
 MIGRATIONS: tuple[Migration, ...] = (
     Migration(

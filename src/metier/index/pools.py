@@ -1,88 +1,22 @@
 """Pools of documents for programs that ask many questions: what was read once stays in memory."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from sys import modules
 
-from metier.core.ranking import SMALL_POOL, Document
+from metier.core.threads import loading_numpy
+from metier.index.cached_pools import MANY, CachedPool, Memory
 from metier.index.store import Store
-from metier.storage.pool import StoredPool
 
-_MOST_POSTINGS = 1_000_000
-_MOST_DOCUMENTS = 20_000
-"""Kept in memory until the catalog changes."""
-_MANY = 4
-"""Questions from which on all keys are read: a single command has one."""
+_WORTH_NUMPY = 25
+"""Questions from which on arrays save more time than it takes to load numpy."""
 
 
-class _Memory:
-    def __init__(self) -> None:
-        self.found: dict[str, int] = {}
-        self.postings: dict[str, Mapping[int, int]] = {}
-        self.size = 0
-        self.documents: dict[int, Document] = {}
-        self.nameable: frozenset[int] | None = None
-        self.questions = 0
-
-
-def pool_of(store: Store, kind: str, condition: str = "state = 'active'") -> "CachedPool":
+def pool_of(store: Store, kind: str, condition: str = "state = 'active'") -> CachedPool:
     """The documents of a kind that meet a condition in SQL."""
-    memory = store.cached(("pool", kind, condition), _Memory)
-    return CachedPool(store, kind, condition, memory)
+    memory = store.cached(("pool", kind, condition), Memory)
+    memory.questions += 1
+    if memory.questions <= (MANY if "numpy" in modules else _WORTH_NUMPY):
+        return CachedPool(store, kind, condition, memory)
+    with loading_numpy():
+        from metier.index.array_pools import ArrayPool  # most commands ask one question
 
-
-class CachedPool(StoredPool):
-    """Answers as `StoredPool`, and faster the second time."""
-
-    def __init__(self, store: Store, kind: str, condition: str, memory: _Memory) -> None:
-        self._store = store
-        self._memory = memory
-        super().__init__(self._answer, kind, condition)
-
-    def _answer(self, sql: str, values: Iterable[Any]) -> list[tuple[Any, ...]]:
-        return self._store.rows(sql, tuple(values))
-
-    def found(self, terms: Sequence[str]) -> Mapping[str, int]:
-        known = self._memory.found
-        absent = [term for term in terms if term not in known]
-        if absent:
-            counts = super().found(absent)
-            known.update((term, counts.get(term, 0)) for term in absent)
-        return {term: known[term] for term in terms if known[term]}
-
-    def postings(self, terms: Sequence[str]) -> Mapping[str, Mapping[int, int]]:
-        memory = self._memory
-        absent = [term for term in terms if term not in memory.postings]
-        if absent:
-            read = super().postings(absent)
-            memory.size += sum(map(len, read.values()))
-            if memory.size > _MOST_POSTINGS:
-                memory.postings.clear()
-                memory.size = 0
-                return {**read, **super().postings([one for one in terms if one not in read])}
-            memory.postings.update(read)
-        return {term: memory.postings[term] for term in terms if term in memory.postings}
-
-    def nameable(self, keys: Sequence[int]) -> list[int]:
-        memory = self._memory
-        memory.questions += 1
-        if memory.questions < _MANY and self.total > SMALL_POOL:
-            return super().nameable(keys)
-        if memory.nameable is None:
-            sql = "SELECT key FROM document JOIN ranked USING (key) WHERE ranked.kind = ?"
-            rows = self._answer(f"{sql} AND {self._condition}", (self._kind,))
-            memory.nameable = frozenset(key for (key,) in rows)
-        kept = memory.nameable
-        return [key for key in keys if key in kept]
-
-    def candidates(self, keys: Sequence[int] | None) -> list[Document]:
-        if keys is None:
-            self.nameable(())
-            keys = sorted(self._memory.nameable or ())
-        known = self._memory.documents
-        absent = [key for key in keys if key not in known]
-        if absent:
-            if len(known) + len(absent) > _MOST_DOCUMENTS:
-                known.clear()
-                absent = list(keys)
-            known.update((one.key, one) for one in super().candidates(absent))
-        return [known[key] for key in keys]
+    return ArrayPool(store, kind, condition, memory)

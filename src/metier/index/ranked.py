@@ -27,6 +27,8 @@ from metier.values.files import Entry, Kind, Stored
 LONGEST_BODY = 5_000
 """Characters of a body that are searched."""
 MOST_EXAMPLES = 50
+TAUGHT: tuple[Kind, ...] = ("skill", "agent")
+"""The kinds whose examples teach."""
 _MANY = 200
 """Documents from which on a table is made ready for many."""
 
@@ -106,6 +108,7 @@ class RankRows:
         self._field = RANK_FIELD[kind]
         self._postings = Postings(connection, (self._field,), width=2)
         self._rows: list[tuple[object, ...]] = []
+        self._examples: list[tuple[int, int, str]] = []
         self._vectors: list[array[int]] = []
         self._codes: dict[float, int] = {}
         """Weight → its stored form, each number once in memory."""
@@ -137,6 +140,8 @@ class RankRows:
                 vector.tobytes() if vector else None, *searchable(text.body[:LONGEST_BODY]),
             )
         )  # fmt: skip
+        if self._kind in TAUGHT:
+            self._examples += [(key, place, one) for place, one in enumerate(text.examples)]
         self._total += 1
         if vector:
             self._vectors.append(vector)
@@ -171,10 +176,13 @@ class RankRows:
             self._vectors.append(array("h", row[1]))
             self._add_vectors(-1)
         self._connection.execute("DELETE FROM ranked WHERE key = ?", (old.key,))
+        self._connection.execute("DELETE FROM example WHERE key = ?", (old.key,))
 
     def remove_all(self) -> None:
         self._postings.remove_all()
-        self._connection.execute("DELETE FROM ranked WHERE kind = ?", (self._kind,))
+        for table in ("example", "ranked"):
+            own = "SELECT key FROM ranked WHERE kind = ?"
+            self._connection.execute(f"DELETE FROM {table} WHERE key IN ({own})", (self._kind,))
         self._total, self._sums = 0, array("q")
         self._vectors.clear()
 
@@ -194,6 +202,10 @@ class RankRows:
             self._rows,
         )
         self._rows.clear()
+        self._connection.executemany(
+            "INSERT OR REPLACE INTO example VALUES (?, ?, ?)", self._examples
+        )
+        self._examples.clear()
         self._add_vectors()
 
 

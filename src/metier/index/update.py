@@ -14,6 +14,7 @@ from metier.index.ranked import RankRows
 from metier.index.settle import settle
 from metier.index.stems import SkillRows
 from metier.index.trail import forget_trail
+from metier.storage.workspace import TAUGHT_BY
 from metier.values.candidates import claims_of
 from metier.values.documents import Document, Skill
 from metier.values.files import KINDS, Entry, Found, Kind, Reading, Stored
@@ -30,6 +31,10 @@ _INSERT = """
     ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 _STORED = f"SELECT {', '.join(Stored._fields)} FROM document WHERE kind = ? AND path = ?"
+_LEARN_AGAIN = """
+    INSERT OR REPLACE INTO setting SELECT ?, 'changed'
+    WHERE EXISTS (SELECT 1 FROM example) OR EXISTS (SELECT 1 FROM learned)
+"""
 _At = tuple[Kind, str]
 """Kind and path, the key of a file."""
 OnProgress = Callable[[int, int], None]
@@ -109,6 +114,7 @@ class Update:
             writer.write()
         self._remember("reader", self._reading.fingerprint)
         forget_trail(self._connection)
+        self._connection.execute(_LEARN_AGAIN, (TAUGHT_BY,))
         self._connection.execute("DELETE FROM listing")
         listing = LINE_END.join([*self._final_lines(), *self._known.others])
         self._connection.execute("INSERT INTO listing VALUES (?)", (listing,))

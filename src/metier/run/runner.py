@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from metier.core.timestamps import new_id
@@ -22,7 +23,7 @@ from metier.run.ledger import Ledger
 from metier.run.live import LiveRun
 from metier.run.plan import ReadyStep, Workflow, ready
 from metier.run.services import Services, StepFailedError
-from metier.run.steps import StepRunner, prepared
+from metier.run.steps import StepRunner, Work, prepared
 from metier.run.store import Renewed, RunStore, this_process
 from metier.values.agents import AgentProfile, Execution, Limits
 from metier.values.runs import (
@@ -44,12 +45,21 @@ _NO_CHAIN = DelegationChain(("",))
 class Runner:
     """Runs the agents of one catalog in one event loop at a time."""
 
-    def __init__(self, store: RunStore, services: Services, leases: Leases | None = None) -> None:
-        """`leases` are those of the store, for several runners that share it."""
+    def __init__(
+        self,
+        store: RunStore,
+        services: Services,
+        leases: Leases | None = None,
+        kinds: Mapping[str, Work] = MappingProxyType({}),
+    ) -> None:
+        """`leases` are those of the store, for several runners that share it.
+
+        `kinds` are kinds of steps beyond those of profiles in files.
+        """
         self._store = store
         self._leases = leases or Leases(store)
         self._services = services
-        self._run_step = StepRunner(self._delegate_step)
+        self._run_step = StepRunner(self._delegate_step, kinds)
         self._live: dict[str, tuple[LiveRun, asyncio.Task[Any] | None]] = {}
         self._plans: dict[str, tuple[AgentProfile, Workflow]] = {}
 

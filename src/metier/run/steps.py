@@ -3,7 +3,7 @@
 import asyncio
 import itertools
 import json
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import suppress
 from hashlib import blake2b
 from typing import Any
@@ -29,8 +29,10 @@ _ONE_TOOL_CALL = Usage(tool_calls=1)
 class StepRunner:
     """Executes steps of all kinds, with conditions, attempts and time limits."""
 
-    def __init__(self, delegate: Work) -> None:
+    def __init__(self, delegate: Work, more: Mapping[str, Work]) -> None:
+        """`more` are kinds of steps that no profile in a file has."""
         self._kinds: dict[str, Work] = {
+            **more,
             "prompt": _prompt,
             "tool": _tool,
             "conditional": _conditional,

@@ -27,6 +27,8 @@ POINTS = {
 }
 DESCRIPTION_WORDS = {"from": 3, "most": 5}
 FALLBACK_CONFIDENCE = 0.5
+LEARNED = 2.5
+"""Points for the chance that examples give: an agent is kept from one of 0.04 on."""
 DECIMALS = 12
 
 
@@ -38,10 +40,12 @@ def select_agents(
     team: str | None = None,
     required_capabilities: Sequence[str] = (),
     exclude: Collection[str] = (),
+    chances: Mapping[str, float] | None = None,
 ) -> list[AgentMatch]:
     """The agents that fit `task`, the best first; when none does, `standard` alone.
 
     `standard` is always among the candidates, whatever `team`, `exclude` or its profile say.
+    `chances` are what the example tasks of agents teach, by agent.
     """
     if limit < 1:
         raise UsageError("limit must be at least 1")
@@ -56,7 +60,8 @@ def select_agents(
         )
     }
     asked = _Task(task, required_capabilities)
-    matches = [asked.match(one) for one in candidates.values()]
+    known = chances or {}
+    matches = [asked.match(one, known.get(one.agent_id)) for one in candidates.values()]
     matches = [match for match in matches if match.confidence >= LEAST_CONFIDENCE]
     matches.sort(key=lambda match: (-match.confidence, match.agent_id))
     fallback = AgentMatch(STANDARD, FALLBACK_CONFIDENCE, 0.0, {}, ("no agent fits the task",))
@@ -71,10 +76,16 @@ class _Task:
         self._words = frozenset(self._sequence)
         self._required = [tuple(words(one)) for one in required]
 
-    def match(self, profile: AgentProfile) -> AgentMatch:
+    def match(self, profile: AgentProfile, chance: float | None = None) -> AgentMatch:
+        """`chance` takes the place of what speaks for the agent, not of what speaks against."""
         parts: dict[str, float] = {}
         reasons: list[str] = []
-        for name, points, reason in self._signals(profile):
+        signals = list(self._signals(profile))
+        if chance is not None:
+            kept = [one for one in signals if one[1] < 0 or one[0] == "requiredCapabilities"]
+            points = round(min(1.0, LEARNED * chance), DECIMALS)
+            signals = [("learned", points, f"chance of {chance:.0%} by its examples"), *kept]
+        for name, points, reason in signals:
             parts[name] = round(parts.get(name, 0.0) + points, DECIMALS)
             reasons.append(f"{reason} ({points:+g})")
         raw = round(sum(parts.values()), DECIMALS)

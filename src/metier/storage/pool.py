@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
 
+    from metier.core.learned import Model
+    from metier.core.ranking import Task
     from metier.core.word_table import Vector
 
     Rows = Callable[[str, Iterable[Any]], Sequence[tuple[Any, ...]]]
@@ -32,27 +34,28 @@ class StoredPool(Pool):
         self._kind = kind
         self._condition = condition
         self.total, self.mean = 0, None
-        self._sums: Vector = ()
+        self.sums: Vector = ()
         for total, sums in rows("SELECT total, sums FROM rank_pool WHERE kind = ?", (kind,)):
             self.total = total
             if total and sums:
-                self._sums = memoryview(sums).cast("q")
-                self.mean = self._mean(self._sums)
-
-    def _mean(self, sums: Vector) -> Vector:
-        return [(2 * number + self.total) // (2 * self.total) for number in sums]
+                self.sums = memoryview(sums).cast("q")
+                self.mean = mean_of(self.sums, total)
 
     def found(self, terms: Sequence[str]) -> Mapping[str, int]:
         sql = f"SELECT term, found FROM posting WHERE field = '{self._field}' AND term"
         return dict(self._for(sql, terms))
 
     def postings(self, terms: Sequence[str]) -> Mapping[str, Mapping[int, int]]:
-        sql = f"SELECT term, postings FROM posting WHERE field = '{self._field}' AND term"
         found = {}
-        for term, packed in self._for(sql, terms):
+        for term, packed in self.packed(terms):
             numbers = unpacked(packed)
             found[term] = dict(zip(numbers[0::2], numbers[1::2], strict=True))
         return found
+
+    def packed(self, terms: Sequence[str]) -> list[tuple[str, bytes]]:
+        """The postings of each term as they are stored: keys and weights in turn, 32 bits each."""
+        sql = f"SELECT term, postings FROM posting WHERE field = '{self._field}' AND term"
+        return [(term, packed) for term, packed in self._for(sql, terms)]
 
     def nameable(self, keys: Sequence[int]) -> list[int]:
         sql = f"SELECT key FROM document JOIN ranked USING (key) WHERE {self._condition} AND key"
@@ -60,16 +63,43 @@ class StoredPool(Pool):
         return [key for key in keys if key in kept]
 
     def candidates(self, keys: Sequence[int] | None) -> list[Document]:
-        columns = "key, path, name_terms, terms, vector, body, body_words"
+        columns = "key, path, name_terms, vector, body, body_words"
         sql = f"SELECT {columns} FROM document JOIN ranked USING (key)"
         if keys is None:
             rows = self._rows(f"{sql} WHERE ranked.kind = ? AND {self._condition}", (self._kind,))
         else:
             rows = self._for(f"{sql} WHERE key", keys)
         return [
-            Document(key, path, names.split(), terms.split(), _numbers(vector), *body)
-            for key, path, names, terms, vector, *body in rows
+            Document(key, path, names.split(), _numbers(vector), *body)
+            for key, path, names, vector, *body in rows
         ]
+
+    def chances(self, task: Task) -> Mapping[int, float]:
+        model = self._model()
+        if model is None:
+            return {}
+        from metier.core.learned import grams  # few catalogs have examples
+
+        wanted = grams(task.text)
+        return model.chances(wanted, self._learned_words(wanted), task.vector())
+
+    def _model(self) -> Model | None:
+        columns = "keys, mean, directions, unknown, scale, logistic"
+        rows = self._rows(f"SELECT {columns} FROM learned WHERE kind = ?", (self._kind,))
+        for keys, mean, directions, unknown, scale, is_logistic in rows:
+            wide, middle = memoryview(directions).cast("h"), memoryview(mean).cast("h")
+            size = len(middle)
+            parts = [wide[start : start + size] for start in range(0, len(wide), size or 1)]
+            known = memoryview(keys).cast("q")
+            from metier.core.learned import Model as Fitted
+
+            return Fitted(known, middle, parts, unknown, scale, bool(is_logistic))
+        return None
+
+    def _learned_words(self, wanted: Sequence[str]) -> dict[str, tuple[int, Vector]]:
+        sql = "SELECT gram, weight, speaks FROM learned_word"
+        found = self._for(f"{sql} WHERE kind = '{self._kind}' AND gram", wanted)
+        return {gram: (weight, memoryview(row).cast("h")) for gram, weight, row in found}
 
     def _for(self, sql: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
         """The rows of a query that ends in `IN (…)`, for any number of values."""
@@ -78,6 +108,10 @@ class StoredPool(Pool):
             some = values[start : start + _AT_ONCE]
             found += self._rows(f"{sql} IN ({','.join('?' * len(some))})", some)
         return found
+
+
+def mean_of(sums: Vector, total: int) -> Vector:
+    return [(2 * number + total) // (2 * total) for number in sums]
 
 
 def _numbers(vector: bytes | None) -> Vector | None:

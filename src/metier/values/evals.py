@@ -1,10 +1,14 @@
-"""Evaluation cases: a task, and what should come for it."""
+"""Evaluation cases: a task and what should come for it; what came, and figures over cases."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
+LIVE_AGENT = "metier eval"
+"""The agent of runs that ask a model about cases; no profile in a file can have this id."""
 KINDS = ("skills", "agents", "cards")
+LEAST_CHANGED = 6
+"""Five changes in one direction happen by chance in more than one of twenty comparisons."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,3 +59,219 @@ class EvalCase:
             if value:
                 found[key] = value
         return found
+
+
+class CaseProblem(NamedTuple):
+    """Why a file, or one of its cases, is not evaluated."""
+
+    file: str
+    message: str
+    number: int = 0
+    """The place of the case in the file, from 1; 0 for the file itself."""
+
+    def to_json(self) -> dict[str, Any]:
+        return self._asdict()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseResult:
+    """What came for a case. Skills are called as the catalog calls them."""
+
+    case: EvalCase
+    right: Sequence[str] = ()
+    """The expected skills."""
+    wrong: Sequence[str] = ()
+    """The skills that must not be named."""
+    unknown: Mapping[str, str] = field(default_factory=dict)
+    """Expected names that mean no single document → why; the case is not scored then."""
+    named: Sequence[str] = ()
+    """The skills that were named, in order."""
+    ranked: Sequence[str] = ()
+    """The best skills in order, whether or not they are named."""
+    agents: Sequence[str] = ()
+    """The agents that fit, the best first."""
+    cards: Sequence[str] = ()
+    """The cards that come."""
+    faults: Sequence[str] = ()
+    """What is not as expected."""
+    lost_to: str = ""
+    """The skill that stands first instead of the expected one."""
+    reasons: Sequence[str] = ()
+    """Why the expected skill is not named or not first."""
+
+    @property
+    def is_scored(self) -> bool:
+        return not self.unknown
+
+    @property
+    def passed(self) -> bool:
+        return self.is_scored and not self.faults
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "file": self.case.file,
+            "number": self.case.number,
+            "case": self.case.to_json(),
+            "passed": self.passed,
+            "scored": self.is_scored,
+            "unknown": dict(self.unknown),
+            "named": list(self.named),
+            "ranked": list(self.ranked),
+            "agents": list(self.agents),
+            "cards": list(self.cards),
+            "faults": list(self.faults),
+            "lostTo": self.lost_to,
+            "reasons": list(self.reasons),
+        }
+
+
+class Figure(NamedTuple):
+    """A share or a mean over cases, with its 95 % interval."""
+
+    value: float | None
+    """None if no case counts."""
+    low: float
+    high: float
+    hits: float
+    """The sum over the cases; for a share, how many."""
+    of: int
+    """How many cases count."""
+
+    def to_json(self) -> dict[str, Any]:
+        return self._asdict()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkillFigures:
+    """The figures of the cases of one skill."""
+
+    name: str
+    figures: Mapping[str, Figure]
+
+    def to_json(self) -> dict[str, Any]:
+        return {"name": self.name, "figures": figures_json(self.figures)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Confusion:
+    """A skill that lost cases to another, or to silence."""
+
+    skill: str
+    lost_to: str
+    """Empty if nothing else is in its place."""
+    cases: int
+    task: str
+    """One of the tasks."""
+    reasons: Sequence[str]
+    """Why, for that task."""
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "skill": self.skill,
+            "lostTo": self.lost_to,
+            "cases": self.cases,
+            "task": self.task,
+            "reasons": list(self.reasons),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluation:
+    """How well the descriptions of skills tell them apart, by cases."""
+
+    results: Sequence[CaseResult]
+    figures: Mapping[str, Figure]
+    skills: Sequence[SkillFigures]
+    confusions: Sequence[Confusion]
+    files: Sequence[str] = ()
+    problems: Sequence[CaseProblem] = ()
+    ignored: Sequence[str] = ()
+    """Files that were found and have no cases."""
+    training: int = 0
+    """Cases that teach, and are not scored."""
+    host: str | None = None
+    threshold: float = 0.0
+
+    @property
+    def scored(self) -> int:
+        return sum(result.is_scored for result in self.results)
+
+    @property
+    def failed(self) -> Sequence[CaseResult]:
+        return [result for result in self.results if result.is_scored and not result.passed]
+
+    @property
+    def unknown(self) -> Sequence[CaseResult]:
+        """Cases that expect what is not in the catalog."""
+        return [result for result in self.results if not result.is_scored]
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "schemaVersion": "1",
+            "host": self.host,
+            "threshold": self.threshold,
+            "files": list(self.files),
+            "ignored": list(self.ignored),
+            "problems": [one.to_json() for one in self.problems],
+            "cases": len(self.results),
+            "scored": self.scored,
+            "training": self.training,
+            "figures": figures_json(self.figures),
+            "skills": [one.to_json() for one in self.skills],
+            "confusions": [one.to_json() for one in self.confusions],
+            "results": [one.to_json() for one in self.results],
+        }
+
+
+def figures_json(figures: Mapping[str, Figure]) -> dict[str, Any]:
+    return {name: figure.to_json() for name, figure in figures.items()}
+
+
+class Difference(NamedTuple):
+    """How much a figure differs on the same cases, with the 95 % interval of the difference."""
+
+    there: float
+    here: float
+    change: float
+    low: float
+    high: float
+    of: int
+    """How many cases count."""
+    changed: int
+    """For how many of them it differs."""
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether the difference is more than chance would bring."""
+        return self.changed >= LEAST_CHANGED and (self.low > 0 or self.high < 0)
+
+    def to_json(self) -> dict[str, Any]:
+        return {**self._asdict(), "clear": self.is_clear}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """An evaluation beside that of another commit, folder or setting, on the same cases."""
+
+    against: str
+    differences: Mapping[str, Difference]
+    better: Sequence[CaseResult] = ()
+    """Cases that pass here and fail there."""
+    worse: Sequence[CaseResult] = ()
+    """Cases that fail here and pass there."""
+    left_out: int = 0
+    """Cases that one of the two cannot score, since it lacks a skill."""
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "against": self.against,
+            "figures": {name: one.to_json() for name, one in self.differences.items()},
+            "better": [_place(one) for one in self.better],
+            "worse": [_place(one) for one in self.worse],
+            "leftOut": self.left_out,
+        }
+
+
+def _place(result: CaseResult) -> dict[str, Any]:
+    case = result.case
+    return {"file": case.file, "number": case.number, "task": case.task}

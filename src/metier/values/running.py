@@ -19,6 +19,8 @@ class ProviderSettings(NamedTuple):
     """Whether http beyond this machine is allowed."""
     is_users: bool = True
     """Whether the user's own settings name it, and not the workspace's."""
+    prices: Mapping[str, Mapping[str, float]] = NONE
+    """Model → `input` and `output`, in dollars per million tokens."""
 
 
 class ModelSettings(NamedTuple):

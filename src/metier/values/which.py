@@ -2,11 +2,49 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 from metier.values.agents import AgentMatch
 from metier.values.documents import Ability, Card
 from metier.values.selection import Injection, Scored
+
+
+class ShownText(NamedTuple):
+    """What a host shows the model of a skill."""
+
+    name: str
+    text: str
+    state: Literal["whole", "cut", "no-text", "invisible"]
+    length: int
+    """Characters of its whole text."""
+    why: str = ""
+    """Why the model does not see the whole text."""
+
+    @property
+    def extent(self) -> str:
+        """How much the model sees, after "shows"."""
+        if not self.text:
+            return "its name without a text"
+        return f"{len(self.text):,} of its {self.length:,} characters"
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "state": self.state,
+            "characters": len(self.text),
+            "length": self.length,
+            "why": self.why,
+        }
+
+
+class Explanation:
+    """Which words speak for a document; empty here, and worked out on demand elsewhere."""
+
+    matched: Mapping[str, Sequence[str]] = {}
+    """Field → the words of the task that it has."""
+    against: Sequence[str] = ()
+    """Words of the task that it says it is not for."""
+    related: Sequence[str] = ()
+    """Its words that are related to words of the task."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,17 +63,30 @@ class RankedDocument:
     fires: bool
     """Whether its evidence reaches the threshold."""
     parts: Mapping[str, float]
-    """What its words, related words and its meaning add to the evidence."""
-    matched: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """Field → the words of the task that it has."""
-    against: Sequence[str] = ()
-    """Words of the task that it says it is not for."""
-    related: Sequence[str] = ()
-    """Its words that are related to words of the task."""
+    """What its words, related words, meaning and examples add to the evidence."""
+    explanation: Explanation = field(default=Explanation(), repr=False, compare=False)
     origin: str = "workspace"
     """Whose it is: the user's, a trusted or an untrusted workspace's."""
+    shown: ShownText | None = None
+    """What the host in question shows the model of it."""
+
+    @property
+    def matched(self) -> Mapping[str, Sequence[str]]:
+        """Field → the words of the task that it has."""
+        return self.explanation.matched
+
+    @property
+    def against(self) -> Sequence[str]:
+        """Words of the task that it says it is not for."""
+        return self.explanation.against
+
+    @property
+    def related(self) -> Sequence[str]:
+        """Its words that are related to words of the task."""
+        return self.explanation.related
 
     def to_json(self) -> dict[str, Any]:
+        shown = {} if self.shown is None else {"shown": self.shown.to_json()}
         return {
             "kind": self.kind,
             "id": self.id,
@@ -50,6 +101,7 @@ class RankedDocument:
             "against": list(self.against),
             "related": list(self.related),
             "origin": self.origin,
+            **shown,
         }
 
 
@@ -110,6 +162,8 @@ class Expectation:
     """Words of the task that its name, description and examples lack, the rarest first."""
     would_win: Sequence[str] = ()
     """Words that make it first when its description has them; empty if none do."""
+    is_in_reach: bool = True
+    """Whether words in its description can help: not if something else keeps it out."""
     lost_to: RankedDocument | None = None
     own: RankedDocument | None = None
 

@@ -11,6 +11,7 @@ from metier.core.nearest import did_you_mean
 from metier.errors import ModelError, UsageError
 from metier.run.models.offline import NAME as OFFLINE
 from metier.run.models.offline import OfflineModel
+from metier.run.models.prices import price_in
 from metier.safety.addresses import check_address
 from metier.values.models import Model, ModelReply, ModelRequest
 from metier.values.running import ProviderSettings
@@ -43,7 +44,11 @@ class ProviderModel:
 
     async def respond(self, request: ModelRequest) -> ModelReply:
         ask = await asyncio.to_thread(self._connected)  # it loads much, and reads certificates
-        return await ask(request)
+        reply = await ask(request)
+        price = price_in(self._settings, self.name.partition(":")[2])
+        if price is None:
+            return reply
+        return reply._replace(usage=reply.usage._replace(cost=price.cost(reply.usage)))
 
     def _connected(self) -> Callable[[ModelRequest], Awaitable[ModelReply]]:
         with _LOADING:

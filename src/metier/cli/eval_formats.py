@@ -1,0 +1,316 @@
+"""Evaluations as JUnit XML for CI, and as Markdown and HTML for people."""
+
+import html
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+from xml.sax.saxutils import quoteattr
+
+from metier.cli.layout import one_line
+from metier.cli.session import counted
+from metier.flow.evaluating import FIGURES, FailedBar
+from metier.safety.escapes import visible
+from metier.values.evals import CaseResult, Comparison, Evaluation, Figure
+
+PURPOSE = "It measures whether descriptions tell skills apart, not what a model does."
+_LONGEST = 160
+_MOST_ROWS = 200
+_NOT_XML = re.compile("[\ufffe\uffff\ud800-\udfff]")
+_MARKDOWN = re.compile(r"([\\`*_\[\]|#~!<>&$@])")
+
+
+class Told(NamedTuple):
+    """An evaluation, and what is said about it."""
+
+    evaluation: Evaluation
+    bars: Sequence[FailedBar]
+    """Bars that were missed."""
+    comparison: Comparison | None = None
+
+    @property
+    def is_failed(self) -> bool:
+        evaluation = self.evaluation
+        return bool(self.bars or evaluation.problems or evaluation.unknown)
+
+    def bar_lines(self) -> list[str]:
+        return [bar_line(bar) for bar in self.bars]
+
+    def unknown_lines(self) -> list[str]:
+        """Names in cases that mean no document, each once."""
+        found: dict[tuple[str, str], list[CaseResult]] = {}
+        for result in self.evaluation.unknown:
+            for name, why in result.unknown.items():
+                found.setdefault((name, why), []).append(result)
+        return [
+            f"{place(results[0])}: '{one_line(name)}': {why}{_also(len(results) - 1)}"
+            for (name, why), results in found.items()
+        ]
+
+    def to_json(self) -> dict[str, Any]:
+        more = {} if self.comparison is None else {"comparison": self.comparison.to_json()}
+        bars = [bar.to_json() for bar in self.bars]
+        return {**self.evaluation.to_json(), "passed": not self.is_failed, "bars": bars, **more}
+
+
+def _also(others: int) -> str:
+    return f" (and {others} more)" if others else ""
+
+
+def bar_line(bar: FailedBar) -> str:
+    title = FIGURES[bar.figure].title
+    if bar.value is None:
+        return f"{title} has no cases, and {bar.bar} is {bar.limit:g}"
+    side = "below" if bar.bar.startswith("min") else "above"
+    return f"{title} is {percent(bar.value)}, {side} {bar.bar} = {bar.limit:g}"
+
+
+def place(result: CaseResult) -> str:
+    return f"{one_line(result.case.file) or 'case'}#{result.case.number}"
+
+
+def percent(value: float) -> str:
+    return f"{100 * value:.1f}%"
+
+
+def short(task: str, most: int = _LONGEST) -> str:
+    line = one_line(task)
+    return line if len(line) <= most else f"{line[: most - 1]}…"
+
+
+def why(result: CaseResult) -> str:
+    """What is wrong with a case, and for which reasons."""
+    told = "; ".join(
+        result.faults or [f"'{name}': {text}" for name, text in result.unknown.items()]
+    )
+    return f"{told}: {'; '.join(result.reasons)}" if result.reasons else told
+
+
+def counts(name: str, figure: Figure) -> str:
+    """`41 of 56`, or how many cases a mean is over."""
+    if not figure.of:
+        return "no cases"
+    return f"{figure.of} cases" if name == "ndcg10" else f"{figure.hits:.0f} of {figure.of}"
+
+
+def left_out(comparison: Comparison) -> str:
+    cases = counted(comparison.left_out, "case")
+    return f"{cases} not compared: a skill is missing here or in {comparison.against}"
+
+
+def figure_rows(evaluation: Evaluation) -> list[list[str]]:
+    """Title, value, interval and counts of every figure; agents and cards only if measured."""
+    rows = []
+    for name, figure in evaluation.figures.items():
+        if figure.value is None:
+            if name not in ("agents", "cards"):
+                rows.append([FIGURES[name].title, "-", "", counts(name, figure)])
+            continue
+        interval = f"{percent(figure.low)} to {percent(figure.high)}"
+        rows.append([FIGURES[name].title, percent(figure.value), interval, counts(name, figure)])
+    return rows
+
+
+def skill_rows(evaluation: Evaluation) -> list[list[str]]:
+    """Name and figures of every skill, the worst first."""
+    return [
+        [one.name, *(_share(one.figures[name]) for name in ("recall", "falseFires", "hit1"))]
+        for one in evaluation.skills
+    ]
+
+
+def _share(figure: Figure) -> str:
+    return "-" if figure.value is None else f"{figure.hits:.0f} of {figure.of}"
+
+
+def difference_rows(comparison: Comparison) -> list[list[str]]:
+    """There, here, and the difference with its interval."""
+    rows = []
+    for name, one in comparison.differences.items():
+        change = f"{100 * one.change:+.1f}"
+        interval = f"{100 * one.low:+.1f} to {100 * one.high:+.1f}"
+        verdict = "clear" if one.is_clear else "not clear" if one.changed else "same"
+        shares = [percent(one.there), percent(one.here)]
+        rows.append([FIGURES[name].title, *shares, change, interval, verdict])
+    return rows
+
+
+FIGURE_COLUMNS = ("figure", "value", "95% interval", "cases")
+SKILL_COLUMNS = ("skill", "recall", "false fires", "hit@1")
+DIFFERENCE_COLUMNS = ("figure", "there", "here", "change", "95% interval", "")
+FAILED_COLUMNS = ("case", "task", "what is wrong")
+CONFUSION_COLUMNS = ("skill", "lost to", "cases", "because")
+
+
+def failed_rows(evaluation: Evaluation) -> list[list[str]]:
+    return [[place(one), short(one.case.task), why(one)] for one in evaluation.failed]
+
+
+def confusion_rows(evaluation: Evaluation) -> list[list[str]]:
+    return [
+        [one.skill, one.lost_to or "nothing", str(one.cases), "; ".join(one.reasons)]
+        for one in evaluation.confusions
+    ]
+
+
+class _Section(NamedTuple):
+    title: str
+    columns: Sequence[str]
+    rows: list[list[str]]
+
+
+def _sections(told: Told) -> list[_Section]:
+    """Every table that has rows."""
+    evaluation, comparison = told.evaluation, told.comparison
+    sections = [_Section("Figures", FIGURE_COLUMNS, figure_rows(evaluation))]
+    if comparison is not None:
+        title = f"Against {comparison.against}"
+        sections.append(_Section(title, DIFFERENCE_COLUMNS, difference_rows(comparison)))
+        sections.append(_Section("Changed cases", ("", "case", "task"), _changed(comparison)))
+    sections += [
+        _Section("Skills", SKILL_COLUMNS, skill_rows(evaluation)),
+        _Section("Lost", CONFUSION_COLUMNS, confusion_rows(evaluation)),
+        _Section("Failed cases", FAILED_COLUMNS, failed_rows(evaluation)),
+    ]
+    return [section for section in sections if section.rows]
+
+
+def _changed(comparison: Comparison) -> list[list[str]]:
+    changed = [("better", one) for one in comparison.better]
+    changed += [("worse", one) for one in comparison.worse]
+    return [[word, place(one), short(one.case.task)] for word, one in changed]
+
+
+def _remarks(told: Told) -> list[str]:
+    evaluation, comparison = told.evaluation, told.comparison
+    lines = [f"Failed: {line}" for line in told.bar_lines()]
+    lines += [
+        f"Error: {one.file}{f' case {one.number}' if one.number else ''}: {one.message}"
+        for one in evaluation.problems
+    ]
+    lines += [f"Error: {line}" for line in told.unknown_lines()]
+    lines += [left_out(comparison)] if comparison is not None and comparison.left_out else []
+    if evaluation.training:
+        lines.append(f"{counted(evaluation.training, 'training case')} not scored")
+    return lines
+
+
+def summary(evaluation: Evaluation) -> str:
+    scored, failed = evaluation.scored, len(evaluation.failed)
+    host = f" in {evaluation.host}" if evaluation.host else ""
+    return f"{scored} cases{host}: {scored - failed} passed, {failed} failed"
+
+
+# Markdown
+
+
+def as_markdown(told: Told) -> str:
+    lines = ["# Evaluation", "", f"{summary(told.evaluation)}. {PURPOSE}", ""]
+    lines += [f"- {_md(line)}" for line in _remarks(told)]
+    for title, columns, rows in _sections(told):
+        lines += ["", f"## {_md(title)}", "", _md_row(columns), _md_row(["---"] * len(columns))]
+        lines += [_md_row(map_md(row)) for row in rows[:_MOST_ROWS]]
+        if len(rows) > _MOST_ROWS:
+            lines += ["", f"{len(rows) - _MOST_ROWS} more are not shown."]
+    return "\n".join(lines) + "\n"
+
+
+def map_md(row: Sequence[str]) -> list[str]:
+    return [_md(cell) for cell in row]
+
+
+def _md(text: str) -> str:
+    return _MARKDOWN.sub(r"\\\1", one_line(visible(text)))
+
+
+def _md_row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+# HTML
+
+_STYLE = """\
+body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 70rem; padding: 0 1rem }
+table { border-collapse: collapse; margin: .5rem 0 2rem; width: 100% }
+th, td { border-bottom: 1px solid #ccc; padding: .3rem .6rem; text-align: left }
+td { vertical-align: top }
+.failed { color: #b00020 }
+"""
+
+
+def as_html(told: Told) -> str:
+    lines = [
+        "<!doctype html>",
+        '<html lang="en">',
+        "<head>",
+        '<meta charset="utf-8">',
+        '<meta http-equiv="Content-Security-Policy"'
+        " content=\"default-src 'none'; style-src 'unsafe-inline'\">",
+        "<title>Evaluation of skills</title>",
+        f"<style>\n{_STYLE}</style>",
+        "</head>",
+        "<body>",
+        "<h1>Evaluation of skills</h1>",
+        f"<p>{_html(summary(told.evaluation))}. {_html(PURPOSE)}</p>",
+    ]
+    lines += [f'<p class="failed">{_html(line)}</p>' for line in _remarks(told)]
+    for title, columns, rows in _sections(told):
+        lines += [f"<h2>{_html(title)}</h2>", "<table>", f"<tr>{_cells('th', columns)}</tr>"]
+        lines += [f"<tr>{_cells('td', row)}</tr>" for row in rows]
+        lines.append("</table>")
+    return "\n".join([*lines, "</body>", "</html>"]) + "\n"
+
+
+def _cells(tag: str, cells: Sequence[str]) -> str:
+    return "".join(f"<{tag}>{_html(cell)}</{tag}>" for cell in cells)
+
+
+def _html(text: str) -> str:
+    return html.escape(visible(text))
+
+
+# JUnit
+
+
+def as_junit(told: Told) -> str:
+    evaluation = told.evaluation
+    suites: dict[str, list[str]] = {file: [] for file in evaluation.files}
+    failed: dict[str, int] = {}
+    for result in evaluation.results:
+        suites.setdefault(result.case.file, []).append(_testcase(result))
+        failed[result.case.file] = failed.get(result.case.file, 0) + (not result.passed)
+    for problem in evaluation.problems:
+        name = f"case {problem.number}" if problem.number else "file"
+        suites.setdefault(problem.file, []).append(_test(problem.file, name, problem.message))
+        failed[problem.file] = failed.get(problem.file, 0) + 1
+    if told.bars:
+        tests = zip(told.bars, told.bar_lines(), strict=True)
+        suites["bars"] = [_test("bars", bar.bar, line) for bar, line in tests]
+        failed["bars"] = len(told.bars)
+    lines = ['<?xml version="1.0" encoding="UTF-8"?>', '<testsuites name="metier eval">']
+    for file, tests_of in suites.items():
+        count = f'tests="{len(tests_of)}" failures="{failed.get(file, 0)}"'
+        lines += [f"<testsuite name={_attribute(file)} {count}>", *tests_of, "</testsuite>"]
+    return "\n".join([*lines, "</testsuites>"]) + "\n"
+
+
+def _testcase(result: CaseResult) -> str:
+    name = f"#{result.case.number} {short(result.case.task)}"
+    return _test(result.case.file, name, "" if result.passed else why(result))
+
+
+def _test(file: str, name: str, fault: str) -> str:
+    start = f"<testcase classname={_attribute(file)} name={_attribute(name)}"
+    if not fault:
+        return f"{start}/>"
+    return f"{start}><failure message={_attribute(fault)}/></testcase>"
+
+
+def _attribute(text: str) -> str:
+    return quoteattr(_NOT_XML.sub("�", one_line(visible(text))))
+
+
+FORMATS: dict[str, Callable[[Told], str]] = {
+    "junit": as_junit,
+    "markdown": as_markdown,
+    "html": as_html,
+}

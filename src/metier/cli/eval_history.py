@@ -1,0 +1,50 @@
+"""`metier eval history`"""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import click
+
+from metier.cli.eval_formats import percent
+from metier.cli.session import Session, metier_command
+from metier.flow.eval_history import Remembered
+from metier.flow.eval_history import history as stored
+from metier.storage.places import state_room
+
+_FIGURES = ("recall", "falseFires", "hit1", "recall5", "ndcg10", "silent", "speaksWrongly")
+_COLUMNS = (
+    *("when", "commit", "host", "cases", "failed"),
+    *("recall", "false fires", "hit@1", "recall@5", "nDCG@10", "silent", "speaks wrongly"),
+)
+
+
+@metier_command("history", catalog=False)
+@click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, metavar="N",
+              help="The latest N evaluations.")  # fmt: skip
+def command(session: Session, limit: int) -> None:
+    """Show the figures of earlier evaluations, the latest last.
+
+    Figures are stored in your state folder, with the commit that was checked out; tasks are not.
+    An asterisk marks cases that differ from those of the evaluation before.
+    """
+    kept = stored(state_room(session.require_workspace()))
+    shown = kept[-limit:]
+    if session.as_json:
+        session.print_json([one.to_json() for one in shown])
+        return
+    if not kept:
+        session.note("no evaluation is stored: metier eval makes one")
+        return
+    session.print_list(_COLUMNS, _rows(shown), "evaluation", total=len(kept))
+
+
+def _rows(shown: Sequence[Remembered]) -> list[list[str]]:
+    rows, before = [], ""
+    for one in shown:
+        when = datetime.fromtimestamp(one.at).strftime("%Y-%m-%d %H:%M")
+        mark = "*" if before and one.digest != before else ""
+        figures = [percent(one.figures[name]) if name in one.figures else "-" for name in _FIGURES]
+        facts = [one.commit[:12] or "-", one.host or "-", f"{one.cases}{mark}", str(one.failed)]
+        rows.append([when, *facts, *figures])
+        before = one.digest
+    return rows

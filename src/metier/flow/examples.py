@@ -1,0 +1,139 @@
+"""The examples that teach: those of documents, of training cases, and those that users record.
+
+Light: a refresh with nothing to learn imports no more than this.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from metier.config import Config
+from metier.errors import StoreError
+from metier.index.store import Store
+from metier.storage.room import Room
+from metier.storage.workspace import TAUGHT_BY
+from metier.values.examples import Example
+from metier.values.files import Kind
+
+RECORDED = "examples.v1.jsonl"
+MOST_RECORDED = 1_000
+LONGEST_TASK = 2_000
+LARGEST = 4_000_000
+KINDS: tuple[Kind, ...] = ("skill", "agent")
+
+
+class ExampleFile:
+    """The recorded examples of one workspace, in the user's state folder."""
+
+    def __init__(self, room: Room) -> None:
+        self._room = room
+
+    def examples(self) -> list[Example]:
+        """Those that can be read, oldest first."""
+        try:
+            lines = self._room.read(RECORDED, LARGEST).splitlines()
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise self._error(error) from None
+        return [one for one in map(_parsed, lines) if one is not None][-MOST_RECORDED:]
+
+    def record(self, example: Example) -> None:
+        """Add an example; beyond the most, the oldest go. Raises `StoreError`."""
+        known = [one for one in self.examples() if one.id != example.id]
+        self._write([*known, example][-MOST_RECORDED:])
+
+    def remove(self, ids: Iterable[str]) -> int:
+        """Remove examples by their ids; how many there were. Raises `StoreError`."""
+        gone, known = frozenset(ids), self.examples()
+        kept = [one for one in known if one.id not in gone]
+        if len(kept) < len(known):
+            self._write(kept)
+        return len(known) - len(kept)
+
+    def _write(self, examples: Sequence[Example]) -> None:
+        lines = [json.dumps(_row(one), ensure_ascii=False) for one in examples]
+        try:
+            self._room.write(RECORDED, "".join(f"{line}\n" for line in lines).encode())
+        except OSError as error:
+            raise self._error(error) from None
+
+    def _error(self, error: OSError) -> StoreError:
+        return StoreError(
+            f"the recorded examples cannot be used: {error.strerror}", where=self._room.path
+        )
+
+
+def recorded(kind: Kind, name: str, task: str, *, is_for: bool) -> Example:
+    """An example to record."""
+    text = task.encode(errors="replace").decode()
+    return Example(kind, name, " ".join(text.split())[:LONGEST_TASK], is_for, "recorded")
+
+
+def _row(one: Example) -> dict[str, Any]:
+    return {"kind": one.kind, "name": one.name, "task": one.task, "for": one.is_for}
+
+
+def _parsed(line: bytes) -> Example | None:
+    try:
+        row = json.loads(line)
+        kind, name, task, is_for = row["kind"], row["name"], row["task"], row["for"]
+    except (ValueError, TypeError, KeyError):
+        return None
+    texts = isinstance(name, str) and isinstance(task, str) and isinstance(is_for, bool)
+    return Example(kind, name, task, is_for, "recorded") if texts and kind in KINDS else None
+
+
+class Examples:
+    """All examples of a catalog, and what is learnt from them."""
+
+    def __init__(self, store: Store, room: Room | None, workspace: str, config: Config) -> None:
+        self._store = store
+        self._workspace = workspace
+        self._config = config
+        self._room = room if config.is_trusted else None
+        """Nothing of an untrusted workspace teaches."""
+
+    def learn(self) -> None:
+        """Learn again from examples that have changed; quick if none has."""
+        state = self._state()
+        if self._store.setting(TAUGHT_BY) == state:
+            return
+        from metier.index.learned import learn  # loads the word table
+
+        taught = self.taught()
+        for kind in KINDS:
+            is_wanted = kind == "skill" or self._config.agent_scorer == "learned"
+            learn(self._store, kind, [one for one in taught if one.kind == kind], is_wanted)
+        self._store.remember(TAUGHT_BY, state)
+
+    def _state(self) -> str:
+        """Changes with the recorded examples, the files of cases and the settings."""
+        info = self._room.info(RECORDED) if self._room is not None else None
+        recorded = f"{info.st_mtime_ns}-{info.st_size}" if info else ""
+        scorer = self._config.agent_scorer
+        return f"{scorer} {recorded}" if recorded or scorer != "spec" else ""
+
+    def taught(self) -> list[Example]:
+        """The examples from outside the documents."""
+        return ExampleFile(self._room).examples() if self._room is not None else []
+
+    def all(self) -> list[Example]:
+        """Every example, those of documents first."""
+        rows = self._store.rows(
+            "SELECT kind, handle, text FROM example JOIN document USING (key)"
+            " WHERE state = 'active' AND origin != 'untrusted' ORDER BY kind DESC, handle, place"
+        )
+        own = [Example(kind, name, text, True, "front matter") for kind, name, text in rows]
+        return own + self.taught()
+
+    def agent_chances(self, task: str) -> Mapping[str, float]:
+        """Agent → chance by its example tasks; empty unless the settings want it."""
+        if self._config.agent_scorer != "learned":
+            return {}
+        from metier.core.ranking import Task
+        from metier.index.pools import pool_of
+
+        chances = pool_of(self._store, "agent").chances(Task(task))
+        rows = self._store.rows("SELECT key, handle FROM document WHERE kind = 'agent'")
+        return {handle: chances[key] for key, handle in rows if key in chances}

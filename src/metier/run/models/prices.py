@@ -1,0 +1,55 @@
+"""What a model costs: by the settings, else as its provider publishes it."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from metier.run.models.offline import NAME as OFFLINE
+from metier.values.running import ProviderSettings
+from metier.values.runs import Usage
+
+_MILLION = 1_000_000
+_SAMPLE = 1_000
+"""Tokens of a request whose price is asked for; providers charge more for very long ones."""
+
+
+class Price(NamedTuple):
+    """In US dollars per million tokens."""
+
+    input: float
+    output: float
+
+    def cost(self, usage: Usage) -> float:
+        asked, answered = usage.input_tokens * self.input, usage.output_tokens * self.output
+        return (asked + answered) / _MILLION
+
+
+def price_of(name: str, providers: Mapping[str, ProviderSettings]) -> Price | None:
+    """The price of `provider:model`; None if it is not known."""
+    if name in ("offline", OFFLINE):
+        return Price(0.0, 0.0)
+    provider, _, model = name.partition(":")
+    settings = providers.get(provider, ProviderSettings())
+    if (own := price_in(settings, model)) is not None:
+        return own
+    return None if settings.base_url else _published(provider, model)
+
+
+def price_in(settings: ProviderSettings, model: str) -> Price | None:
+    """The price that the settings give."""
+    found = settings.prices.get(model)
+    return Price(found["input"], found["output"]) if found is not None else None
+
+
+def _published(provider: str, model: str) -> Price | None:
+    try:
+        from genai_prices import Usage as Tokens  # comes with pydantic_ai, an extra
+        from genai_prices import calc_price
+    except ImportError:
+        return None
+    try:
+        asked = calc_price(Tokens(input_tokens=_SAMPLE), model, provider_id=provider)
+        answered = calc_price(Tokens(output_tokens=_SAMPLE), model, provider_id=provider)
+    except (LookupError, ValueError):
+        return None
+    scale = _MILLION // _SAMPLE
+    return Price(float(asked.total_price) * scale, float(answered.total_price) * scale)
