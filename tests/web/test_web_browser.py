@@ -22,6 +22,7 @@ HOSTILE = (
     " \u202etxet\u200b <iframe src=javascript:alert(4)></iframe> {{ 7 * 7 }}"
 )
 QUERIES = {
+    "competing": ["?id=release-notes", "?id=hostile"],
     "document": [
         "?kind=skill&id=hostile",
         "?kind=skill&id=release-notes",

@@ -24,6 +24,12 @@ from metier.web.query import Query, address
 from metier.web.table import Column, table_of
 from web_served import Inspected, inspected
 
+QUERIES = {
+    "competing": "?id=summarize",
+    "document": "?kind=skill&id=summarize",
+    "which": "?task=summarize",
+}
+"""What pages need that show nothing without a query."""
 CONTRACT = "metadata:\n  contract: 'DCI/1 P(web-search) R(summarization)'"
 
 
@@ -41,13 +47,12 @@ def test_every_page_has_a_permalink_a_json_twin_and_one_heading(
     site: Inspected, page: object
 ) -> None:
     name = page.name  # type: ignore[attr-defined]
-    query = {"document": "?kind=skill&id=summarize", "which": "?task=summarize"}.get(name, "")
-    text = site.page(f"/{name}{query}")
+    text = site.page(f"/{name}{QUERIES.get(name, '')}")
     assert text.count("<h1") == 1
     assert f'href="/{name}.json' in text
     assert '<a class="skip" href="#main">' in text
     assert '<html lang="en">' in text
-    assert isinstance(site.json(f"/{name}.json{query}"), dict)
+    assert isinstance(site.json(f"/{name}.json{QUERIES.get(name, '')}"), dict)
 
 
 def test_names_of_pages_and_actions_are_unique() -> None:
@@ -366,3 +371,16 @@ def test_a_document_shows_how_often_it_was_used(workspace: Workspace) -> None:
         assert (found["sessions"], found["model"], found["user"]) == (1, 1, 0)
         assert "Fired 1 time in 1 session" in made.page("/document", kind="skill", id="one")
         assert "It never fired" in made.page("/document", kind="skill", id="two")
+
+
+def test_a_skill_is_compared_with_all_others(workspace: Workspace) -> None:
+    text = "Write release notes for customers. Use when a version is about to be released."
+    workspace.skill("notes", text)
+    workspace.skill("announce", text.replace("customers", "users"))
+    workspace.skill("sql", "Query the reporting database. Use for questions about orders.")
+    with inspected(workspace.root) as made:
+        found = made.json("/competing.json", id="notes")
+        assert [one["other"] for one in found["pairs"]] == ["announce"]
+        assert "announce" in made.page("/competing", id="notes")
+        assert "No skill overlaps" in made.page("/competing", id="sql")
+        assert made.json("/competing.json", 400)["error"]["code"] == "USAGE"
