@@ -43,6 +43,8 @@ class Page:
     """The arguments of the `metier` command that prints the same."""
     group: str = ""
     """Its heading in the sidebar; empty for a page that only links lead to."""
+    under: str = ""
+    """The page of the sidebar that it belongs to, if it is not in the sidebar itself."""
     order: int = 100
     """Its place in the sidebar."""
     is_cached: bool = False

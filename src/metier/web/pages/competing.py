@@ -39,6 +39,7 @@ PAGES = [
         title="Competing skills",
         build=build,
         command=lambda data: ["overlap", f"--at-least={_LEAST}", "--", data["id"]],
+        under="catalog",
         order=32,
         is_cached=True,
         computes=True,

@@ -1,7 +1,8 @@
 """Document: one skill, ability, card or agent with all that is known about it."""
 
-import json
 from typing import Any
+
+import yaml
 
 from metier.catalog import Catalog
 from metier.errors import MetierError, UsageError
@@ -116,7 +117,9 @@ def _plain(value: Any) -> str:
         return value
     if isinstance(value, list) and all(isinstance(one, str) for one in value):
         return ", ".join(value)
-    return json.dumps(value, ensure_ascii=False, indent=2, default=str)
+    if not isinstance(value, (list, dict)):
+        return str(value).lower() if isinstance(value, bool) else str(value)
+    return str(yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=80)).rstrip()
 
 
 def _finding(issue: Issue) -> dict[str, Any]:
@@ -173,6 +176,7 @@ PAGES = [
         title="Document",
         build=build,
         command=lambda data: ["show", data["kind"], "--", data["wanted"]],
+        under="catalog",
         order=31,
     )
 ]
