@@ -30,6 +30,7 @@ from benchmarks import (
     sanitize,
     start,
     usage,
+    web,
     which,
     workers,
 )
@@ -52,6 +53,7 @@ SUITES = {
     "postgres": postgres,
     "workers": workers,
     "mcp": mcp,
+    "web": web,
 }
 
 

@@ -2,10 +2,16 @@
 
 import re
 from collections.abc import Collection
+from functools import lru_cache
 
 from metier.core.terms import terms
 
 _WORD = re.compile(r"\w+")
+
+
+@lru_cache(maxsize=50_000)
+def _stems(word: str) -> tuple[str, ...]:
+    return tuple(terms(word))
 
 
 def marked_words(
@@ -15,7 +21,7 @@ def marked_words(
     pieces: list[dict[str, str]] = []
     at = 0
     for found in _WORD.finditer(text):
-        stems = terms(found[0])
+        stems = _stems(found[0])
         is_matched = any(stem in matched for stem in stems)
         mark = "matched" if is_matched else "related" if _any(stems, related) else ""
         if mark:

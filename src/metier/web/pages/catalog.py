@@ -35,7 +35,7 @@ COLUMNS = (
     Column("description", "Description", "long", sorts=False),
     Column("source", "Source"),
     Column("state", "State", "badge"),
-    Column("issues", "Findings", "number", document_address),
+    Column("issues", "Findings", "number"),
     Column("length", "Length", "number", hint="Characters of the description"),
 )
 
@@ -67,7 +67,8 @@ def build(view: View) -> Data:
         filters=False,
         empty="no document fits; remove a filter, or search for something else",
     )
-    shown = _facets(view.query, found)
+    base = view.query.replaced({"page": None})
+    shown = view.cached(("facets", base.items), lambda: _facets(base, found))
     return {"search": search, "filters": facets, "documents": table, "facets": shown}
 
 
@@ -92,9 +93,8 @@ def _short(text: str) -> str:
     return line if len(line) <= _MOST_TEXT else f"{line[:_MOST_TEXT].rstrip()}…"
 
 
-def _facets(query: Query, found: Browsed) -> list[dict[str, Any]]:
+def _facets(base: Query, found: Browsed) -> list[dict[str, Any]]:
     """The filters, each value with the address that adds or removes it."""
-    base = query.replaced({"page": None})
     shown = []
     for name in FACETS:
         values = [
