@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, get_args
 
 from metier.flow.host_settings import HostSettings, read_host_settings
+from metier.hosts.known import HOSTS
 from metier.hosts.loading import SWITCH, DoesNotLoad, Loads, Location
 from metier.hosts.model import UNKNOWN, Host
 from metier.hosts.places import FOLDER_NAMES, judged, locations_of
@@ -64,13 +65,24 @@ def host_view(store: Store, host: Host, workspace: str, home: str) -> HostView:
     return HostView(host, settings, [look.at(row) for row in host_rows(store)])
 
 
-def host_verdict(
-    store: Store, host: Host, workspace: str, home: str, path: str
-) -> "Verdict | None":
-    """What a host makes of one skill, whatever the others are; None if there is none."""
-    look = _Look(host, read_host_settings(host, workspace, home), workspace, home)
-    found = [_verdict(look.at(row), {}, {}) for row in host_row(store, path)]
-    return found[0] if found else None
+class HostLooks:
+    """Asks the rules of hosts about single skills, whatever the others are."""
+
+    def __init__(self, store: Store, workspace: str, home: str) -> None:
+        self._store = store
+        self._looks = {
+            name: _Look(host, read_host_settings(host, workspace, home), workspace, home)
+            for name, host in HOSTS.items()
+            if host.loading is not None
+        }
+
+    def at(self, path: str) -> "dict[str, Verdict]":
+        """What each host that loads skills makes of the skill at `path`, if there is one."""
+        return {
+            name: _verdict(look.at(row), {}, {})
+            for row in host_row(self._store, path)
+            for name, look in self._looks.items()
+        }
 
 
 _FOLDER, _NAME = "\x01", "\x02"

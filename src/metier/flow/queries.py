@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from metier.flow.eval_drafts import Drafts
     from metier.flow.evaluating import Asked
     from metier.flow.evaluating import OnProgress as OnCase
-    from metier.flow.host_skills import HostView, Verdict
+    from metier.flow.host_skills import HostLooks, HostView, Verdict
     from metier.flow.listing import HostListing
     from metier.flow.measuring import Measured
     from metier.flow.shown import ShownTexts
@@ -342,12 +342,11 @@ class Queries:
         with without_garbage_collection():
             return verdicts_of(self.host_view(host))
 
-    def host_verdict(self, host: str, path: str) -> "Verdict | None":
-        """What a host makes of the skill at `path`, whatever the others are."""
-        from metier.flow.host_skills import host_verdict  # only pages need it
-        from metier.hosts.known import HOSTS
+    def host_looks(self) -> "HostLooks":
+        """What each host makes of single skills; reads the settings of all hosts."""
+        from metier.flow.host_skills import HostLooks  # only pages need it
 
-        return host_verdict(self.store, HOSTS[host], self.workspace, self._home, path)
+        return HostLooks(self.store, self.workspace, self._home)
 
     def measure_listing(self, found: "HostListing") -> "Measured":
         """Start the user's own host once, offline, on a copy of the skills. Raises `UsageError`."""

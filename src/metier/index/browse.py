@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from metier.hosts import HOOKED, host_bit
-from metier.index.documents import select_rows
+from metier.index.documents import rows_by_key
 from metier.index.search import ranked_handles
 from metier.index.store import Store
 from metier.values.browsing import FACETS, Browse, Browsed, DocumentCount, FacetValue
@@ -32,7 +32,12 @@ def browse(store: Store, asked: Browse) -> Browsed:
     with store.snapshot():
         keys = store.cached(("browse", _identity(asked)), lambda: _keys(store, asked))
         rows = _rows(store, keys[asked.offset : asked.offset + asked.limit])
-        return Browsed(rows, len(keys), {name: _facet(store, asked, name) for name in FACETS})
+        key = ("facets", _identity(Browse(asked.search, asked.facets)))
+        return Browsed(rows, len(keys), store.cached(key, lambda: _facets(store, asked)))
+
+
+def _facets(store: Store, asked: Browse) -> dict[str, list[FacetValue]]:
+    return {name: _facet(store, asked, name) for name in FACETS}
 
 
 def _identity(asked: Browse) -> tuple[Any, ...]:
@@ -155,14 +160,5 @@ def _consumers(store: Store) -> dict[str, list[str]]:
 
 def _rows(store: Store, keys: Sequence[int]) -> list[Row]:
     """The documents with these keys, in that order."""
-    if not keys:
-        return []
-    listed = ", ".join(map(str, keys))
-    paths = dict(
-        store.rows(f"SELECT path || char(0) || kind, key FROM document WHERE key IN ({listed})")
-    )
-    rows = {
-        paths[f"{row.path}\0{row.kind}"]: row
-        for row in select_rows(store, f"key IN ({listed})", [])
-    }
+    rows = rows_by_key(store, keys)
     return [rows[key] for key in keys if key in rows]

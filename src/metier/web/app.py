@@ -1,7 +1,7 @@
 """The application: one route for each page and its `.json`, forms, static files, the way in."""
 
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from importlib import import_module
 from pkgutil import iter_modules
@@ -40,6 +40,15 @@ def all_pages() -> list[Page]:
     return sorted(found, key=lambda page: (page.order, page.name))
 
 
+def groups_of(pages: Sequence[Page]) -> dict[str, list[Page]]:
+    """The pages of the sidebar under their headings."""
+    groups: dict[str, list[Page]] = {}
+    for page in pages:
+        if page.group:
+            groups.setdefault(page.group, []).append(page)
+    return groups
+
+
 def all_actions() -> list[Action]:
     return [action for module in _modules() for action in getattr(module, "ACTIONS", ())]
 
@@ -56,6 +65,7 @@ class Inspector:
         self._reading = reading
         self._sessions = sessions
         self._pages = all_pages()
+        self._groups = groups_of(self._pages)
 
     def routes(self) -> list[BaseRoute]:
         home: list[BaseRoute] = [
@@ -117,7 +127,7 @@ class Inspector:
         session = request.scope.get("session", "")
         config = catalog.config if catalog is not None else None
         return {
-            "pages": self._pages,
+            "groups": self._groups,
             "path": request.scope["path"],
             "csrf": self._sessions.csrf(session) if session else "",
             "csrf_name": CSRF,

@@ -1,6 +1,7 @@
 """A page: one function gives its data, a template shows it, and `.json` gives it as it is."""
 
 import shlex
+import time
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -29,6 +30,10 @@ class View:
     def cached(self, key: Hashable, make: Callable[[], T]) -> T:
         """What `make` gives, cached until the catalog changes."""
         return self.catalog.store.cached(("web", self.page, key), make)
+
+    def briefly(self, key: Hashable, make: Callable[[], T]) -> T:
+        """As `cached`, for half a minute at most: for what depends on files of hosts, too."""
+        return self.cached((key, int(time.monotonic() // 30)), make)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

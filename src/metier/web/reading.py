@@ -13,6 +13,8 @@ from metier.flow.boundary import Boundary
 from metier.serving.catalog_thread import CatalogThread, trust_stamp
 
 T = TypeVar("T")
+TRUST_EVERY = 0.5
+"""Seconds between two looks at the user's trust; a form looks at once."""
 REFRESH_EVERY = 3.0
 """Seconds between two looks for changed documents, while pages are asked for."""
 PATIENCE = 0.25
@@ -75,8 +77,8 @@ class Reading:
         self._source = source
         self._every = refresh_every
         self._generation = 0
-        self._quick = CatalogThread(source.opened, self._stamp)
-        self._slow = CatalogThread(source.opened, self._stamp)
+        self._quick = CatalogThread(source.opened, _Stamp(self))
+        self._slow = CatalogThread(source.opened, _Stamp(self))
         self._writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="writer")
         self._is_closed = False
         self._refreshing: asyncio.Future[None] | None = None
@@ -133,6 +135,23 @@ class Reading:
         self._generation += 1
         self._checked = time.monotonic()
 
-    def _stamp(self, catalog: Catalog) -> object:
-        """Changes with the user's trust; for a catalog in memory with each refresh, too."""
-        return trust_stamp(catalog), 0 if catalog.is_kept else self._generation
+    @property
+    def generation(self) -> int:
+        """How often documents were looked for."""
+        return self._generation
+
+
+class _Stamp:
+    """Changes with the user's trust; for a catalog in memory with each refresh, too."""
+
+    def __init__(self, reading: Reading) -> None:
+        self._reading = reading
+        self._catalog: Catalog | None = None
+        self._looked = 0.0
+        self._trust: object = None
+
+    def __call__(self, catalog: Catalog) -> object:
+        now = time.monotonic()
+        if catalog is not self._catalog or now - self._looked >= TRUST_EVERY:
+            self._catalog, self._looked, self._trust = catalog, now, trust_stamp(catalog)
+        return self._trust, 0 if catalog.is_kept else self._reading.generation

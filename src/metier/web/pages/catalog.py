@@ -89,7 +89,7 @@ def _row(row: Row) -> dict[str, Any]:
 
 
 def _short(text: str) -> str:
-    line = " ".join(text[: _MOST_TEXT * 2].split())
+    line = " ".join(text[: _MOST_TEXT + 20].split())
     return line if len(line) <= _MOST_TEXT else f"{line[:_MOST_TEXT].rstrip()}…"
 
 

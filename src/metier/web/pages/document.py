@@ -6,6 +6,7 @@ import yaml
 
 from metier.catalog import Catalog
 from metier.errors import MetierError, UsageError
+from metier.flow.host_skills import Verdict
 from metier.flow.listing import LISTED, ListedSkill
 from metier.flow.usage_kept import StoredUse, stored_stamp, stored_uses
 from metier.hosts.known import HOSTS
@@ -144,23 +145,20 @@ def _usage(view: View, handle: str) -> dict[str, float] | None:
 
 def _hosts(view: View, row: Row) -> list[dict[str, Any]]:
     """What each host makes of a skill."""
-    shown = []
-    for name, host in HOSTS.items():
-        if host.loading is not None:
-            shown.append({"host": name, "title": host.title, **_verdict(view, name, row.path)})
-    return shown
+    looks = view.briefly("looks", view.catalog.host_looks)
+    return [
+        {"host": name, "title": HOSTS[name].title, **_told(view, name, verdict)}
+        for name, verdict in looks.at(row.path).items()
+    ]
 
 
-def _verdict(view: View, host: str, path: str) -> dict[str, Any]:
+def _told(view: View, host: str, verdict: Verdict) -> dict[str, Any]:
     """The host's rule is asked about this skill; only if it loads, about the whole listing."""
-    verdict = view.catalog.host_verdict(host, path)
-    if verdict is None:
-        return {"state": "elsewhere", "message": "", "hint": ""}
     told = {"state": verdict.state, "message": verdict.message, "hint": verdict.hint}
     if host not in LISTED or verdict.state != "loads":
         return told
-    listed = view.cached(("listed", host), lambda: _listed(view.catalog, host))
-    if (one := listed.get(path)) is None:
+    listed = view.briefly(("listed", host), lambda: _listed(view.catalog, host))
+    if (one := listed.get(verdict.path)) is None:
         return told
     shown: dict[str, Any] = {"shown": one.shown, "length": one.length}
     return {**told, **shown, "listed": one.state, "why": one.why}

@@ -30,7 +30,7 @@ def build(view: View) -> Data:
     known: dict[str, Any] = view.cached("documents", lambda: _documents(view.catalog))
     return {
         **known,
-        "hosts": view.cached("hosts", lambda: _hosts(view.catalog)),
+        "hosts": view.briefly("hosts", lambda: _hosts(view.catalog)),
         "hooks": _hooks(view.catalog),
         "runs": _runs(view.catalog),
         "isRestricted": view.is_restricted,

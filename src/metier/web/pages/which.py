@@ -10,8 +10,8 @@ from metier.web.marking import marked_words
 from metier.web.page import Data, Page, View
 
 LONGEST_TASK = 10_000
-_LIMIT = 10
-_MOST_TEXT = 1_200
+_LIMIT = 6
+_MOST_TEXT = 320
 
 
 def build(view: View) -> Data:
