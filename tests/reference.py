@@ -37,6 +37,7 @@ SCHEMA_OF = {
     "which": "which",
     "eval": "eval",
     "eval history": "eval-history",
+    "eval suggest": "eval-suggested",
     "overlap": "overlap",
     "select": "select",
     "run": "run",
@@ -85,7 +86,6 @@ OTHER_HOMES = {
     "the MCP tool `capability_resolve`": "capability-resolution-report",
     "the MCP tools `run_start` and `run_get`": "run",
     "an MCP tool that fails": "mcp-error",
-    "`metier eval suggest --json`": "eval-suggested",
 }
 """Files and streams that follow a schema."""
 

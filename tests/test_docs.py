@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from tools.make_host_table import TABLE, table_text
 
 from invariants import INVARIANTS
 from metier.core import ranking
@@ -320,6 +321,10 @@ def test_the_python_of_a_page_runs(page: Path, tmp_path: Path) -> None:
         assert result.returncode == 0, result.stderr
         shown = re.findall(r"print\(.*\)\s+# (.*)", code)
         assert result.stdout.splitlines()[: len(shown)] == shown
+
+
+def test_the_table_that_hooks_load_says_what_the_files_of_hosts_say() -> None:
+    check(TABLE, table_text())
 
 
 @pytest.mark.parametrize("name", ["hosts.md", "mcp.md"])

@@ -33,7 +33,7 @@ CARD = (
     "---\nid: {0}\nname: {0}\ndescription: Figures.\ntriggers:\n  keywords: [sql]\n{1}---\nAsk.\n"
 )
 SETTINGS = "disabled = ['off']\n[capabilities]\nexclude = ['nobody', 'excluded']\n"
-ENOUGH = 60.0
+ENOUGH = 300.0
 
 
 def schema(name: str) -> Any:

@@ -23,13 +23,11 @@ from metier.errors import UsageError
 from metier.flow.candidates import SinglePool, shown_pool, words_of
 from metier.flow.edited import EditedPool
 from metier.flow.matched_words import MatchedWords
-from metier.hosts import HOOKED, host_bit
-from metier.hosts.switches import honours_the_switch
+from metier.hosts import HOOKED, honours_the_switch, host_bit, nameable_to
 from metier.index.cached_pools import CachedPool
 from metier.index.documents import select_rows
 from metier.index.pools import pool_of
 from metier.index.store import Store
-from metier.storage.pool import nameable_to
 from metier.values.agents import STANDARD, AgentMatch, AgentProfile
 from metier.values.capabilities import CapabilitiesConfig
 from metier.values.rows import Row
