@@ -31,6 +31,7 @@ from benchmarks import (
     sanitize,
     start,
     usage,
+    web,
     which,
     workers,
 )
@@ -54,6 +55,7 @@ SUITES = {
     "postgres": postgres,
     "workers": workers,
     "mcp": mcp,
+    "web": web,
 }
 
 

@@ -64,6 +64,7 @@ SCHEMA_OF = {
     "mcp --http": "mcp-serving",
     "mcp install": "host-settings",
     "mcp uninstall": "host-settings",
+    "web": "web-serving",
     "lint": "lint",
     "lint --fix --dry-run": "lint-repairs",
     "explain": "explain-list",

@@ -227,6 +227,11 @@ def test_bash_completes_an_odd_name_to_one_word(odd: Workspace) -> None:
     )
     script.chmod(0o755)
     done = subprocess.run(
-        [program, "-c", asked], cwd=odd.root, capture_output=True, text=True, check=True, timeout=300
+        [program, "-c", asked],
+        cwd=odd.root,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=300,
     )
     assert sorted(done.stdout.splitlines()) == sorted(ODD_NAMES.values())

@@ -7,12 +7,12 @@ import click
 
 from metier.catalog import Catalog
 from metier.cli.doctor_shared import Check
-from metier.cli.hosts_here import hosts_here
 from metier.cli.layout import flowed_here, paged, words
 from metier.cli.session import Session, counted
 from metier.core.paths import is_inside
 from metier.flow.host_skills import ORDER, State, Verdict
 from metier.flow.listing import LISTED, HostListing
+from metier.hosts.here import hosts_here
 from metier.hosts.known import HOSTS
 from metier.storage.places import user_home
 

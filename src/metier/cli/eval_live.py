@@ -14,7 +14,6 @@ from metier.catalog import Catalog
 from metier.cli.eval_formats import bar_line
 from metier.cli.eval_live_options import CONCURRENCY, TRIES, Asked, LiveOptions
 from metier.cli.eval_live_view import print_report
-from metier.cli.hosts_here import hosts_here
 from metier.cli.review import has_terminal
 from metier.cli.run_agent import CANCELLED, Attended, require_trust
 from metier.cli.run_live import Progress
@@ -35,6 +34,7 @@ from metier.flow.live_eval import (
     resume,
     start,
 )
+from metier.hosts.here import hosts_here
 from metier.storage.places import user_home
 from metier.values.evals import LIVE_AGENT
 from metier.values.runs import Event, OnEvent, RunRecord, RunResult

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from metier.catalog import Catalog
-from metier.cli.hosts_here import hosts_here
 from metier.cli.layout import flowed_here, paged, words
 from metier.cli.session import Session, counted, metier_command
 from metier.core.process import without_garbage_collection
@@ -15,6 +14,7 @@ from metier.core.text import printable
 from metier.errors import UsageError
 from metier.flow.listing import LISTED, HostListing, ListedSkill, TextState
 from metier.flow.listing_plan import greedy_plan, needed_fraction
+from metier.hosts.here import hosts_here
 from metier.hosts.known import HOSTS
 from metier.storage.places import user_home
 

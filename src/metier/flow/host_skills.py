@@ -11,7 +11,7 @@ from metier.hosts.model import UNKNOWN, Host
 from metier.hosts.places import FOLDER_NAMES, judged, locations_of
 from metier.hosts.shown import Scope
 from metier.hosts.skill_settings import HostSettings, read_host_settings
-from metier.index.host_rows import UNNAMED, HostRow, host_rows
+from metier.index.host_rows import UNNAMED, HostRow, host_row, host_rows
 from metier.index.store import Store
 from metier.storage.room import read_regular
 
@@ -61,9 +61,33 @@ class HostView(NamedTuple):
 
 def host_view(store: Store, host: Host, workspace: str, home: str) -> HostView:
     """What a host makes of every skill in the catalog."""
-    settings = read_host_settings(host.skill_settings, workspace, home)
+    settings = _settings(host, workspace, home)
     look = _Look(host, settings, workspace, home)
     return HostView(host, settings, [look.at(row) for row in host_rows(store)])
+
+
+def _settings(host: Host, workspace: str, home: str) -> HostSettings:
+    return read_host_settings(host.skill_settings, workspace, home)
+
+
+class HostLooks:
+    """Asks the rules of hosts about single skills, whatever the others are."""
+
+    def __init__(self, store: Store, workspace: str, home: str) -> None:
+        self._store = store
+        self._looks = {
+            name: _Look(host, _settings(host, workspace, home), workspace, home)
+            for name, host in HOSTS.items()
+            if host.loading is not None
+        }
+
+    def at(self, path: str) -> "dict[str, Verdict]":
+        """What each host that loads skills makes of the skill at `path`, if there is one."""
+        return {
+            name: _verdict(look.at(row), {}, {})
+            for row in host_row(self._store, path)
+            for name, look in self._looks.items()
+        }
 
 
 _FOLDER, _NAME = "\x01", "\x02"

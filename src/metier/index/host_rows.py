@@ -66,6 +66,11 @@ class HostRow(NamedTuple):
         return tuple(self.also.split("\0")) if self.also else ()
 
 
+def host_row(store: Store, path: str) -> list[HostRow]:
+    """The SKILL.md at that path, if there is one."""
+    return list(map(HostRow._make, store.rows(f"{_SELECT} AND path = ?", (path,))))
+
+
 def host_rows(store: Store) -> list[HostRow]:
     """Every SKILL.md, by source, then by path."""
     rows = sorted(map(HostRow._make, store.rows(_SELECT)), key=attrgetter("path"))

@@ -24,11 +24,16 @@ def search_documents(store: Store, kind: Kind, text: str) -> list[Row]:
 def page_of_search(store: Store, kind: Kind, text: str, *, after: str, limit: int) -> Page:
     """The first `limit` of the documents that a search finds after the handle `after`."""
     with store.snapshot():
-        found = store.cached(("search", kind, text), lambda: _handles(store, kind, text))
+        found = ranked_handles(store, kind, text)
         first = found.index(after) + 1 if after in found else len(found) if after else 0
         shown = found[first : first + limit]
         rows = _rows(store, kind, shown)
     return Page(rows, len(found), shown[-1] if first + limit < len(found) else "")
+
+
+def ranked_handles(store: Store, kind: Kind, text: str) -> list[str]:
+    """The handles of what a search finds, the best first."""
+    return store.cached(("search", kind, text), lambda: _handles(store, kind, text))
 
 
 def _handles(store: Store, kind: Kind, text: str) -> list[str]:

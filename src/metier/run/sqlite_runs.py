@@ -77,7 +77,11 @@ class SqliteRuns(Database):
     @classmethod
     def _connected(cls, path: str, busy_seconds: float = BUSY_SECONDS) -> sqlite3.Connection:
         return sqlite3.connect(
-            path, timeout=busy_seconds, isolation_level=None, check_same_thread=False
+            path,
+            timeout=busy_seconds,
+            isolation_level=None,
+            check_same_thread=False,
+            uri=path.startswith("file:"),
         )
 
     # Executing a run

@@ -18,7 +18,7 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _OURS = (
     ".db", ".db-wal", ".db-shm", ".db-journal", ".json", ".jsonl", ".log", ".state", ".lock",
-    ".flag", ".resumed", ".md", ".trust", ".told", ".new",
+    ".flag", ".resumed", ".md", ".trust", ".told", ".new", ".html",
 )  # fmt: skip
 
 

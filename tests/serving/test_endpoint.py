@@ -6,7 +6,7 @@ import socket
 import pytest
 
 from metier.errors import UsageError
-from metier.mcp.endpoint import Endpoint
+from metier.serving.endpoint import Endpoint
 
 
 def refusal(where: Endpoint) -> UsageError:
@@ -33,5 +33,5 @@ def test_a_port_that_needs_rights_is_told_as_such(monkeypatch: pytest.MonkeyPatc
         def bind(self, _address: object) -> None:
             raise PermissionError(errno.EACCES, "Permission denied")
 
-    monkeypatch.setattr("metier.mcp.endpoint.socket.socket", Refused)
+    monkeypatch.setattr("metier.serving.endpoint.socket.socket", Refused)
     assert refusal(Endpoint(port=80)).hint == "ports from 1024 on need no privileges: --port N"

@@ -82,10 +82,16 @@ class Endpoint(NamedTuple):
             return "--port 0 picks a free port"
         return f"{self.host} is not an address of this machine; 127.0.0.1 always is"
 
+    def url(self, path: str) -> str:
+        return f"http://{self._own_name}:{self.port}{path}"
+
+    @property
+    def _own_name(self) -> str:
+        return f"[{self.host}]" if ":" in self.host else self.host
+
     def hosts(self) -> frozenset[str]:
         """Accepted `Host` headers, in lower case."""
-        own = f"[{self.host}]" if ":" in self.host else self.host
-        names = {name.lower() for name in (*LOOPBACK, own, *self.names)}
+        names = {name.lower() for name in (*LOOPBACK, self._own_name, *self.names)}
         without_port = (name for name in names if not name.rpartition(":")[2].isdecimal())
         return frozenset(names | {f"{name}:{self.port}" for name in without_port})
 
