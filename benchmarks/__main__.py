@@ -19,6 +19,7 @@ import metier
 from benchmarks import (
     abilities,
     hooks,
+    learning,
     listing,
     mcp,
     overlap,
@@ -45,6 +46,7 @@ SUITES = {
     "resolve": resolve,
     "which": which,
     "overlap": overlap,
+    "learning": learning,
     "hooks": hooks,
     "listing": listing,
     "sanitize": sanitize,

@@ -16,8 +16,8 @@ from metier.index.store import Store
 
 METIER = str(Path(sys.executable).with_name("metier"))
 TIMES_COSINES = 3.0
-TIMES_IDLE = 25.0
-MEGABYTES = 250.0
+TIMES_IDLE = 20.0
+MEGABYTES = 240.0
 BLOCK = 512
 NEAR = 0.8
 _MAIN = """

@@ -50,12 +50,16 @@ MEANINGS = {
     "lint.per-file-ignores": (
         'patterns and the codes to ignore there: `"skills/vendor/*" = ["SK"]`'
     ),
+    "selection.scorer": (
+        "how agents are selected: `spec`, or `learned`: by what their example tasks teach"
+        " ([examples](../examples.md))"
+    ),
     "eval.minRecall": "`metier eval` fails below this recall, from 0 to 1: [evals](../evals.md)",
     "eval.maxFalseFires": "and above this share of false fires",
     "eval.minHit1": "and below this hit@1",
     "eval.minNdcg": "and below this nDCG@10",
-    "eval.maxSilent": "and above this share of cases in which nothing is named but should be",
-    "eval.maxSpeaksWrongly": "and above this share of cases in which a skill is named wrongly",
+    "eval.maxSilent": "and above this share of cases without any skill, though one fits",
+    "eval.maxSpeaksWrongly": "and above this share of cases with a skill, though none fits",
     "teams": (
         '`[teams."FOLDER"]`: a folder that belongs to a team, with `name` (else the last part of'
         " the folder), `owner` and `disabled`, a list of its documents to exclude:"

@@ -103,9 +103,9 @@ class Catalog(Queries):
         return cls(boundary, opened(room.file(name)), home, room)
 
     @classmethod
-    def in_memory(cls, boundary: Boundary, *, home: str = "") -> Self:
-        """A catalog that is kept nowhere."""
-        return cls(boundary, Store.in_memory(), home)
+    def in_memory(cls, boundary: Boundary, *, home: str = "", room: Room | None = None) -> Self:
+        """A catalog that is kept nowhere; `room` has the state to use, if any."""
+        return cls(boundary, Store.in_memory(), home, room)
 
     @classmethod
     def of_user(cls, config: Config | None = None, *, home: str = "") -> Self:

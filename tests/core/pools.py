@@ -4,8 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from metier.core.clauses import split_clauses
-from metier.core.ranking import Document, Pool, stored_weight
+from metier.core.ranking import Document, Pool
 from metier.core.terms import plain_words, searchable, terms
+from metier.core.weights import stored_weight
 from metier.core.word_table import shipped_table
 from metier.index.ranked import field_weights
 

@@ -14,18 +14,14 @@ from metier.core.ranking import (
     BY_WORDS,
     MOST_TERMS,
     SMALL_POOL,
-    WEIGHTS,
     Ranked,
     Task,
     Terms,
-    by_length,
     evidence_of,
     fires,
-    idf,
     rank,
-    saturated,
-    stored_weight,
 )
+from metier.core.weights import WEIGHTS, by_length, idf, saturated, stored_weight
 from metier.core.word_table import cosine, shipped_table
 from metier.values.capabilities import CapabilitiesConfig
 from soak import examples

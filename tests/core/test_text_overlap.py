@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metier.core.overlap import LEAST_WORDS, Pair, Text, overlapping
-from metier.core.ranking import saturated
+from metier.core.weights import saturated
 
 WORDS = ["pdf", "table", "merge", "chart", "query", "report", "cloud"]
 IDF = {word: 1.0 + log(2 + number) for number, word in enumerate(WORDS)}

@@ -129,7 +129,19 @@ def test_a_name_that_several_teams_use_is_told(workspace: Workspace) -> None:
 
 def test_a_case_that_teaches_is_not_scored(catalog: Catalog) -> None:
     found = catalog.evaluate(cases=[case(PDF, "pdf-tables", training=True), case(PDF, "sql")])
-    assert (found.training, len(found.results)) == (1, 1)
+    assert (found.training, found.scored, len(found.results)) == (1, 1, 2)
+
+
+def test_a_case_whose_task_is_an_example_is_not_scored(filled: Workspace) -> None:
+    filled.skill("folder", "Folds paper.", extra="examples: [make a plane of this sheet]")
+    filled.trust()
+    with Catalog.open(filled.root) as catalog:
+        catalog.refresh()
+        found = catalog.evaluate(
+            cases=[case("Make a  plane of this sheet", "folder"), case("make a plane", "folder")]
+        )
+    assert [one.is_training for one in found.results] == [True, False]
+    assert (found.training, found.scored, found.figures["recall"].of) == (1, 1, 1)
 
 
 def test_a_host_is_asked_about_what_it_loads(filled: Workspace) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from conftest import Workspace
 from metier import Catalog
+from metier.core.ranking import SMALL_POOL
 from metier.errors import NotFoundError, UsageError
 from metier.values.which import Expectation, RankedDocument, Which
 
@@ -60,6 +61,18 @@ def expected(catalog: Catalog, task: str, name: str, host: str | None = None) ->
 
 
 # Why a skill comes
+
+
+def test_a_skill_without_a_word_of_the_task_is_explained_among_many(workspace: Workspace) -> None:
+    for number in range(SMALL_POOL + 5):
+        workspace.skill(f"skill-{number}", f"Parses tables of kind {number}.")
+    workspace.skill("bakery", "Bakes bread.")
+    workspace.trust()
+    with Catalog.open(workspace.root) as catalog:
+        catalog.refresh()
+        found = expected(catalog, "parse the tables", "bakery")
+    assert found.place == 0
+    assert found.reasons
 
 
 def test_matched_words_are_told_by_field_as_the_task_writes_them(catalog: Catalog) -> None:

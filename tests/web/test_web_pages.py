@@ -14,8 +14,8 @@ from metier.config import Config
 from metier.errors import UsageError
 from metier.flow.usage_kept import kept_with
 from metier.flow.usage_sessions import SessionUse
+from metier.hosts.events import Fired
 from metier.storage.places import state_room
-from metier.values.usage import Fired
 from metier.web.app import all_actions, all_pages
 from metier.web.marking import marked_words
 from metier.web.page import View

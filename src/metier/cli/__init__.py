@@ -30,6 +30,7 @@ COMMANDS = {
     "listing": "Show what a host shows the model of your skills, and what is lost.",
     "which": "Say which skill fires for a task, and why not another.",
     "eval": "Measure by cases whether the right skills fire.",
+    "examples": "List, export and remove the examples that teach which skill a task is for.",
     "overlap": "Say which skills compete for the same tasks, and how to separate them.",
     "resolve": "Choose the skills that provide capabilities, and say why.",
     "reports": "List, show, compare and explain reports of resolutions.",

@@ -53,11 +53,11 @@ def _lines(title: str, found: Sequence[Verdict], limit: int) -> Iterator[str]:
             yield f"  and {len(group) - limit:,} more: --limit {len(group)} shows all"
 
 
-def _shown(one: Verdict, home: str) -> str:
+def _shown(verdict: Verdict, home: str) -> str:
     """Where the file is: below the workspace, or below the home folder as `~/…`."""
-    if one.file.endswith(f"/{one.path}"):
-        return one.path
-    return f"~{one.file.removeprefix(home)}" if is_inside(one.file, home) else one.file
+    if verdict.file.endswith(f"/{verdict.path}"):
+        return verdict.path
+    return f"~{verdict.file.removeprefix(home)}" if is_inside(verdict.file, home) else verdict.file
 
 
 def listing_checks(catalog: Catalog) -> Iterator[Check]:

@@ -9,13 +9,13 @@ from typing import Any
 import click
 
 from metier.catalog import Catalog
-from metier.cli.eval_formats import FORMATS, Told, left_out
+from metier.cli.eval_formats import FORMATS, Told, left_out, training_line
 from metier.cli.eval_history import command as history
 from metier.cli.eval_live_options import Asked, LiveOptions, live_options
 from metier.cli.eval_suggest import suggest
 from metier.cli.eval_view import print_text
 from metier.cli.groups import ArgumentGroup, GroupArgument, with_commands
-from metier.cli.session import Session, counted, metier_command
+from metier.cli.session import Session, metier_command
 from metier.config import Config
 from metier.config.owners import head_commit
 from metier.errors import UsageError
@@ -58,7 +58,7 @@ def _snake(name: str) -> str:
 @metier_command("eval", repeats=True)
 @click.argument("files", nargs=-1, metavar="[FILE]...", type=click.Path(), cls=GroupArgument)
 @click.option("--host", metavar="HOST", type=click.Choice(HOOKED),
-              help="Only skills that this host loads: " + ", ".join(HOOKED) + ".")  # fmt: skip
+              help=f"Only skills that this host loads and shows: {', '.join(HOOKED)}.")  # fmt: skip
 @click.option("--against", metavar="COMMIT|DIR",
               help="Compare with another commit or folder, on the same cases.")  # fmt: skip
 @click.option("--against-setting", "settings", multiple=True, metavar="KEY=VALUE",
@@ -208,7 +208,7 @@ def _other(
 def _in_folder(catalog: Catalog, folder: str) -> Iterator[Catalog]:
     """The documents of another folder, with the same settings."""
     config = catalog.config._replace(links=NOTHING)
-    with Catalog.in_memory(_boundary(catalog, folder, config)) as other:
+    with Catalog.in_memory(_boundary(catalog, folder, config), room=catalog.room) as other:
         other.refresh()
         yield other
 
@@ -236,14 +236,14 @@ def _exit_code(session: Session, told: Told) -> int:
         session.note(f"error: {problem.file}{number}: {problem.message}")
     for line in told.unknown_lines():
         session.note(f"error: {line}")
-    if not evaluation.results and not evaluation.training:
+    if not evaluation.results:
         session.note("no evaluation cases found")
         session.note("hint: metier eval suggest drafts some; docs/evals.md has the formats")
         return 1
     if told.comparison is not None and told.comparison.left_out:
         session.note(left_out(told.comparison))
     if evaluation.training:
-        session.note(f"{counted(evaluation.training, 'training case')} not scored")
+        session.note(training_line(evaluation))
     for line in told.bar_lines():
         session.note(f"failed: {line}")
     return int(told.is_failed)

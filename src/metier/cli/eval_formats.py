@@ -97,6 +97,10 @@ def left_out(comparison: Comparison) -> str:
     return f"{cases} not compared: a skill is missing here or in {comparison.against}"
 
 
+def training_line(evaluation: Evaluation) -> str:
+    return f"{counted(evaluation.training, 'training case')} not scored"
+
+
 def figure_rows(evaluation: Evaluation) -> list[list[str]]:
     """Title, value, interval and counts of every figure; agents and cards only if measured."""
     rows = []
@@ -190,7 +194,7 @@ def _remarks(told: Told) -> list[str]:
     lines += [f"Error: {line}" for line in told.unknown_lines()]
     lines += [left_out(comparison)] if comparison is not None and comparison.left_out else []
     if evaluation.training:
-        lines.append(f"{counted(evaluation.training, 'training case')} not scored")
+        lines.append(training_line(evaluation))
     return lines
 
 
@@ -277,7 +281,8 @@ def as_junit(told: Told) -> str:
     failed: dict[str, int] = {}
     for result in evaluation.results:
         suites.setdefault(result.case.file, []).append(_testcase(result))
-        failed[result.case.file] = failed.get(result.case.file, 0) + (not result.passed)
+        is_failed = not result.passed and not result.is_training
+        failed[result.case.file] = failed.get(result.case.file, 0) + is_failed
     for problem in evaluation.problems:
         name = f"case {problem.number}" if problem.number else "file"
         suites.setdefault(problem.file, []).append(_test(problem.file, name, problem.message))
@@ -295,11 +300,14 @@ def as_junit(told: Told) -> str:
 
 def _testcase(result: CaseResult) -> str:
     name = f"#{result.case.number} {short(result.case.task)}"
-    return _test(result.case.file, name, "" if result.passed else why(result))
+    fault = "" if result.passed or result.is_training else why(result)
+    return _test(result.case.file, name, fault, is_skipped=result.is_training)
 
 
-def _test(file: str, name: str, fault: str) -> str:
+def _test(file: str, name: str, fault: str, *, is_skipped: bool = False) -> str:
     start = f"<testcase classname={_attribute(file)} name={_attribute(name)}"
+    if is_skipped:
+        return f"{start}><skipped/></testcase>"
     if not fault:
         return f"{start}/>"
     return f"{start}><failure message={_attribute(fault)}/></testcase>"

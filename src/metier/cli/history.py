@@ -4,7 +4,7 @@ import click
 
 from metier.cli.groups import CommandGroup
 from metier.cli.session import Session, complete_names, metier_command
-from metier.errors import MetierError
+from metier.errors import MetierError, UsageError
 from metier.flow.boundary import untrusted_error
 
 command = CommandGroup(
@@ -17,16 +17,24 @@ command = CommandGroup(
 @metier_command("record", repeats=True)
 @click.argument("candidate", metavar="SKILL", shell_complete=complete_names("skill"))
 @click.argument("outcome", type=click.Choice(["success", "failure"]))
-def _record(session: Session, candidate: str, outcome: str) -> int:
+@click.option("--task", metavar="TEXT", help="The task; it becomes an example, for SKILL or not.")
+def _record(session: Session, candidate: str, outcome: str, task: str | None) -> int:
     """Record how a provider did.
 
-    SKILL is a name, or the full id `name::folder`. The last 20 outcomes count. Exit code 1 when
-    the outcome cannot be stored.
+    SKILL is a name, or the full id `name::folder`. The last 20 outcomes count. With --task a
+    success also teaches that such tasks are for SKILL, a failure that they are not; see `metier
+    examples`. Exit code 1 when the outcome cannot be stored.
     """
+    if task is not None and not task.strip():
+        raise UsageError("the task is empty", hint='write --task "what you asked for"')
+    is_success = outcome == "success"
     with session.catalog() as catalog:
         key = catalog.candidate_id(candidate)
         session.has_acted = True
-        history = catalog.record_outcome(candidate, success=outcome == "success")
+        history = catalog.record_outcome(candidate, success=is_success)
+        if task is not None and history.state == "persistent":
+            name = key.partition("::")[0]
+            catalog.examples.record("skill", name, task, is_for=is_success)
     rate, samples = history.rates[key], history.samples[key]
     is_kept = history.state == "persistent"
     if session.as_json:

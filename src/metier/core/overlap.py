@@ -10,8 +10,8 @@ for one text is evidence for the other; meaning closes at most half of what they
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from metier.core.ranking import saturated
 from metier.core.threads import loading_numpy
+from metier.core.weights import K1
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -82,61 +82,89 @@ def _sharing(
     """The places of texts that share so many words, and the shares."""
     import numpy as np
 
-    own, places, impacts, totals = _matrix(texts, idf)
+    table, count = _Table.of(texts, idf), len(texts)
     firsts, seconds, shares = [], [], []
-    for first, row in enumerate(own):
+    for first, (later, shared) in enumerate(table.shared()):
         if on_progress is not None and first % _STEP == 0:
-            on_progress(first, len(own))
-        if not row:
-            continue
-        at = np.concatenate([places[number] for number, _ in row])
-        sizes = [len(places[number]) for number, _ in row]
-        limits = np.repeat(np.array([impact for _, impact in row]), sizes)
-        shared = np.minimum(np.concatenate([impacts[number] for number, _ in row]), limits)
-        both = totals[first] + totals[first + 1 :]
-        found = 2.0 * np.bincount(at, shared, len(own))[first + 1 :] / np.maximum(both, 1e-9)
+            on_progress(first, count)
+        found = 2.0 * np.bincount(later - first - 1, shared, count - first - 1)
+        found /= table.sums[first] + table.sums[first + 1 :] + 1e-12
         some = np.flatnonzero(found >= least)
         firsts.append(np.full(len(some), first))
         seconds.append(some + first + 1)
-        shares.append(np.minimum(found[some], 1.0))
+        shares.append(np.minimum(found[some] + 1e-12, 1.0))
     if on_progress is not None:
-        on_progress(len(own), len(own))
-    nothing = [np.zeros(0, np.intp)]
+        on_progress(count, count)
+    nothing = np.zeros(0, np.intp)
     return (
-        np.concatenate([*nothing, *firsts]),
-        np.concatenate([*nothing, *seconds]),
+        np.concatenate([nothing, *firsts]),
+        np.concatenate([nothing, *seconds]),
         np.concatenate([np.zeros(0), *shares]),
     )
 
 
-def _matrix(
-    texts: Sequence[Text], idf: Callable[[str], float]
-) -> "tuple[list[list[tuple[int, float]]], list[NDArray[Any]], list[NDArray[Any]], NDArray[Any]]":
-    """Each text's terms with their impacts; each term's texts and impacts; each text's sum."""
+class _Table(NamedTuple):
+    """The impact of each term in each text, once by text and once by term."""
+
+    terms: "NDArray[Any]"
+    impacts: "NDArray[Any]"
+    starts: "NDArray[Any]"
+    """Where each text begins in the columns above; its terms are in order."""
+    texts_by_term: "NDArray[Any]"
+    impacts_by_term: "NDArray[Any]"
+    starts_by_term: "NDArray[Any]"
+    sums: "NDArray[Any]"
+    """Of the impacts in each text."""
+
+    @classmethod
+    def of(cls, texts: Sequence[Text], idf: Callable[[str], float]) -> "_Table":
+        import numpy as np
+
+        names = sorted({term for text in texts for term in text.weights})
+        number = {term: at for at, term in enumerate(names)}
+        terms = np.array([number[term] for text in texts for term in text.weights], np.intp)
+        weights = np.array([one for text in texts for one in text.weights.values()], float)
+        places = np.repeat(np.arange(len(texts)), [len(text.weights) for text in texts])
+        kept = np.flatnonzero(weights > 0)
+        kept = kept[np.lexsort((terms[kept], places[kept]))]
+        terms, places, weights = terms[kept], places[kept], weights[kept]
+        rarity = np.array([idf(term) for term in names], float)
+        impacts = rarity[terms] * (weights * (K1 + 1) / (weights + K1))
+        by_term = np.lexsort((places, terms))
+        return cls(
+            terms,
+            impacts,
+            _starts(places, len(texts)),
+            places[by_term],
+            impacts[by_term],
+            _starts(terms, len(names)),
+            np.bincount(places, impacts, len(texts)),
+        )
+
+    def shared(self) -> "Iterator[tuple[NDArray[Any], NDArray[Any]]]":
+        """For each text, for each of its terms: the later texts that have it, and how much of it.
+
+        The texts of a term are in order, so those that were passed are at its start.
+        """
+        import numpy as np
+
+        begins, ends = self.starts_by_term[:-1].copy(), self.starts_by_term[1:]
+        for first in range(len(self.sums)):
+            own = slice(self.starts[first], self.starts[first + 1])
+            terms = self.terms[own]
+            begins[terms] += 1
+            sizes = ends[terms] - begins[terms]
+            before = np.cumsum(sizes) - sizes
+            at = np.repeat(begins[terms] - before, sizes) + np.arange(sizes.sum())
+            limits = np.repeat(self.impacts[own], sizes)
+            yield self.texts_by_term[at], np.minimum(self.impacts_by_term[at], limits)
+
+
+def _starts(numbers: "NDArray[Any]", count: int) -> "NDArray[Any]":
+    """Where each number begins in a sorted column, and where the last ends."""
     import numpy as np
 
-    terms = sorted({term for text in texts for term in text.weights})
-    known = {term: (number, idf(term)) for number, term in enumerate(terms)}
-    where: list[list[int]] = [[] for _ in terms]
-    much: list[list[float]] = [[] for _ in terms]
-    own = []
-    for place, text in enumerate(texts):
-        row = sorted(_impacts(text.weights, known))
-        own.append(row)
-        for number, impact in row:
-            where[number].append(place)
-            much[number].append(impact)
-    totals = np.array([sum(impact for _, impact in row) for row in own])
-    return own, [np.array(one, np.intp) for one in where], [np.array(one) for one in much], totals
-
-
-def _impacts(
-    weights: Mapping[str, float], known: Mapping[str, tuple[int, float]]
-) -> Iterator[tuple[int, float]]:
-    for term, weight in weights.items():
-        if weight > 0:
-            number, rarity = known[term]
-            yield number, rarity * saturated(weight)
+    return np.concatenate([[0], np.cumsum(np.bincount(numbers, minlength=count))])
 
 
 def _cosines(

@@ -20,10 +20,11 @@ the order of their chances:
 
 from __future__ import annotations
 
-from math import fsum, log
+from math import fsum
 from operator import itemgetter
 
 from metier.core.terms import ASKING, parts_of, plain_words, raw_words, searched
+from metier.core.weights import IMPACTS, NO_WEIGHT, WEIGHTS, by_length, idf, saturated
 from metier.core.word_table import UNIT, dot, shipped_table
 
 TYPE_CHECKING = False
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     Nameable = Callable[[Sequence[int]], list[int]]
     """Those of some keys whose documents may be named, in the same order."""
 
-K1 = 1.2
 NAME, DESCRIPTION, EXAMPLES, AGAINST, BODY = 3.0, 1.0, 1.0, -1.0, 0.5
 """The weights of fields."""
 NAME_SHARE = 0.3
@@ -43,8 +43,6 @@ MEANING = 1.2
 FULL_MEANING = 12
 """The words of a task up to which meaning counts fully: long tasks have words enough."""
 RELATED = 0.5
-LEAST_AGAINST = 1.5
-"""How much heavier a word counts against than for."""
 UNKNOWN = 0.5
 """The idf of a word that only bodies have, as a part of the highest."""
 BODY_EVIDENCE = 1 / 3
@@ -74,10 +72,6 @@ BY_WORDS = 80
 BY_MEANING = 60
 SMALL_POOL = 250
 """In a pool of up to so many documents meaning alone can make a candidate."""
-
-WEIGHT_STEP = 50
-"""Weights are stored as whole numbers of such parts."""
-_LEAST_WEIGHT, _MOST_WEIGHT = -2, 20
 
 
 class Document:
@@ -215,14 +209,18 @@ class Task:
         self.counts: dict[str, int] = {}
         self.spelled: dict[str, str] = {}
         """A word of the task for each of its terms."""
+        self._vectors: list[Vector | None] = []
         for word in raw_words(text):
             for term in parts_of(word).terms:
                 self.counts[term] = self.counts.get(term, 0) + 1
                 self.spelled.setdefault(term, word if term.isascii() else term)
 
     def vector(self) -> Vector | None:
-        table = shipped_table()
-        return table.vector(plain_words(self.text)[:MOST_VECTOR_WORDS]) if table else None
+        """Its meaning; worked out once."""
+        if not self._vectors:
+            table, words = shipped_table(), plain_words(self.text)[:MOST_VECTOR_WORDS]
+            self._vectors.append(table.vector(words) if table else None)
+        return self._vectors[0]
 
 
 class Terms:
@@ -345,13 +343,14 @@ def _weigh(found: Sequence[Ranked], task: Task, terms: Terms, pool: Pool) -> Non
     """Fill in words, matched words, the share of the name and the evidence of words."""
     wanted = terms.considered
     words = [_Word(term, task, terms) for term in wanted]
+    places = {term: place for place, term in enumerate(wanted)}
     forms = [searched(task.spelled[term], term) for term in wanted[:MOST_BODY_TERMS]]
     documents = [one.document for one in found]
     outside = terms.matches.of([one.key for one in documents])
     for one, inside in zip(found, pool.counts(documents, forms), strict=True):
         has = outside[one.document.key]
         _weigh_related(one, has, terms)
-        _weigh_words(one, words, has, inside, terms.unit)
+        _weigh_words(one, words, places, has, inside, terms.unit)
         names = one.document.name_terms
         one.share = sum([name in task.counts for name in names]) / len(names) if names else 0.0
         if one.share == 1 and not ASKING.issuperset(names):
@@ -371,23 +370,23 @@ def _weigh_related(one: Ranked, has: Mapping[str, int], terms: Terms) -> None:
 def _weigh_words(
     one: Ranked,
     words: Sequence[_Word],
+    places: Mapping[str, int],
     has: Mapping[str, int],
     inside: Mapping[int, int],
     unit: float,
 ) -> None:
-    """`inside` says how often the body has the word at each position."""
+    """`places` are the positions of words; `inside` says how often the body has the one there."""
     part = BODY / by_length("body", one.document.body_words)
     total, evidence = one.words, one.related
-    for place, word in enumerate(words):
-        stored, count = has.get(word.term, _NO_WEIGHT), inside.get(place, 0)
-        if stored == _NO_WEIGHT and not count:
-            continue
+    for place in sorted({places[term] for term in has if term in places} | inside.keys()):
+        word = words[place]
+        stored, count = has.get(word.term, NO_WEIGHT), inside.get(place, 0)
         alone = whole = IMPACTS[stored]
         if count:
             whole = saturated(WEIGHTS[stored] + part * count)
         total += word.factor * whole
         if word.is_evidence:
-            one.matched += stored > _NO_WEIGHT
+            one.matched += stored > NO_WEIGHT
             evidence += word.idf * (alone + BODY_EVIDENCE * (whole - alone)) / unit
     one.words, one.evidence = total, evidence
 
@@ -449,39 +448,3 @@ def _z(numbers: Sequence[float]) -> list[float]:
     mean = fsum(numbers) / len(numbers)
     spread = (fsum((number - mean) ** 2 for number in numbers) / len(numbers)) ** 0.5
     return [(number - mean) / spread if spread > 1e-9 else 0.0 for number in numbers]
-
-
-MEAN_LENGTHS = {"name": 2.5, "about": 15, "examples": 30, "body": 1_100}
-"""Words of an ordinary document, fixed: a document's weights do not depend on the others."""
-LENGTH_MATTERS = {"name": 0.3, "about": 0.75, "examples": 0.5, "body": 0.75}
-
-
-def by_length(field: str, length: int) -> float:
-    """What a weight is divided by: a word says less in a long text."""
-    share = LENGTH_MATTERS[field]
-    return 1 - share + share * length / MEAN_LENGTHS[field]
-
-
-def idf(total: int, found: float) -> float:
-    return log(1 + (total - found + 0.5) / (found + 0.5))
-
-
-def saturated(weight: float) -> float:
-    """Grows less and less with the weight; a negative weight counts more."""
-    return weight * (K1 + 1) / (weight + K1) if weight > 0 else LEAST_AGAINST * weight
-
-
-WEIGHTS = [
-    number / WEIGHT_STEP
-    for number in range(_LEAST_WEIGHT * WEIGHT_STEP, _MOST_WEIGHT * WEIGHT_STEP + 1)
-]
-"""The weight of each stored number."""
-IMPACTS = [saturated(weight) for weight in WEIGHTS]
-"""The saturated weight of each stored number."""
-_NO_WEIGHT = WEIGHTS.index(0.0)
-
-
-def stored_weight(weight: float) -> int:
-    """A weight outside the body as its place in `WEIGHTS`."""
-    place = round((weight - _LEAST_WEIGHT) * WEIGHT_STEP)
-    return min(max(place, 0), len(WEIGHTS) - 1)

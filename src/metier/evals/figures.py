@@ -207,17 +207,18 @@ def confusions_of(results: Sequence[CaseResult]) -> list[Confusion]:
     """Which skill lost cases to which other, the most frequent first."""
     found: dict[tuple[str, str], list[CaseResult]] = {}
     for result in results:
-        if result.is_scored and result.reasons and result.right:
-            skill = next((name for name in result.right if name not in result.named), "")
-            found.setdefault((skill or result.right[0], result.lost_to), []).append(result)
+        if result.is_scored and result.right and not has_right(result, result.named):
+            skill = next(name for name in result.right if name not in result.named)
+            found.setdefault((skill, result.lost_to), []).append(result)
     made = [
         Confusion(
             skill=skill,
             lost_to=lost_to,
             cases=len(lost),
-            task=lost[0].case.task,
-            reasons=lost[0].reasons,
+            task=told.case.task,
+            reasons=told.reasons,
         )
         for (skill, lost_to), lost in found.items()
+        for told in [next((one for one in lost if one.reasons), lost[0])]
     ]
     return sorted(made, key=lambda one: (-one.cases, one.skill, one.lost_to))

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from metier.core.process import without_garbage_collection
-from metier.core.ranking import Document, Matches, Pool, Task, stored_weight
+from metier.core.ranking import Document, Matches, Pool, Task
+from metier.core.weights import stored_weight
 from metier.core.word_table import shipped_table
 from metier.index.cached_pools import CachedPool, Memory
 from metier.index.ranked import RankText, RankWords, rank_words
@@ -103,6 +104,10 @@ class ShownPool(CachedPool):
 
     def all_nameable(self) -> frozenset[int]:
         return super().all_nameable() & self._cut.visible
+
+    def chances(self, task: Task) -> Mapping[int, float]:
+        """Without those of skills whose text is cut: their examples do not count."""
+        return {key: one for key, one in super().chances(task).items() if key not in self._cut}
 
     def candidates(self, keys: Sequence[int] | None) -> list[Document]:
         cut = self._cut

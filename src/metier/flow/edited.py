@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from metier.core.coerce import texts_of
-from metier.core.ranking import Document, Matches, stored_weight
+from metier.core.ranking import Document, Matches
+from metier.core.weights import stored_weight
 from metier.core.word_table import shipped_table
 from metier.flow.candidates import AroundPool
 from metier.index.ranked import MOST_EXAMPLES, RankText, rank_words

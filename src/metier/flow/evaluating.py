@@ -12,6 +12,7 @@ from metier.evals.bars import failed_bars as failed_bars
 from metier.evals.figures import FIGURES as FIGURES
 from metier.evals.figures import confusions_of, faults_of, figures_of, has_right, skill_figures
 from metier.flow.eval_cases import Cases, cases_of
+from metier.flow.examples import Examples
 from metier.index.documents import skills_in
 from metier.index.store import Store
 from metier.values.agents import STANDARD
@@ -22,7 +23,7 @@ from metier.values.which import Which
 
 _LOOKED_AT = 10
 """Skills of a ranking that figures look at."""
-_MOST_EXPLAINED = 200
+_MOST_EXPLAINED = 50
 """Cases whose loss is explained, which costs several rankings each."""
 
 OnProgress = Callable[[int, int], None]
@@ -34,6 +35,9 @@ class Asked(Protocol):
 
     store: Store
     workspace: str
+
+    @property
+    def examples(self) -> Examples: ...
 
     def which(
         self,
@@ -68,18 +72,14 @@ def evaluate(
     host: str | None = None,
     on_progress: OnProgress | None = None,
 ) -> Evaluation:
-    """Score the cases; those that teach are left out. Raises `UsageError` for an unknown host."""
-    # No document learns from cases yet, so none of those that teach may be scored.
-    scored = [case for case in read.cases if not case.training]
+    """Score the cases, but none that was learnt. Raises `UsageError` for an unknown host."""
     scorer = _Scorer(catalog, host)
     results = []
-    for number, case in enumerate(scored, start=1):
+    for number, case in enumerate(read.cases, start=1):
         results.append(scorer.result(case))
         if on_progress is not None:
-            on_progress(number, len(scored))
-    return evaluation_of(
-        results, read, host=host, training=len(read.cases) - len(scored), threshold=scorer.threshold
-    )
+            on_progress(number, len(read.cases))
+    return evaluation_of(results, read, host=host, threshold=scorer.threshold)
 
 
 def evaluation_of(
@@ -87,7 +87,6 @@ def evaluation_of(
     read: Cases,
     *,
     host: str | None = None,
-    training: int = 0,
     threshold: float = 0.0,
 ) -> Evaluation:
     """All figures over results."""
@@ -99,7 +98,6 @@ def evaluation_of(
         files=read.files,
         problems=read.problems,
         ignored=read.ignored,
-        training=training,
         host=host,
         threshold=threshold,
     )
@@ -179,6 +177,10 @@ class Names:
         return f"{kind} not in the catalog{f'; {meant}' if meant else ''}"
 
 
+def _plain(task: str) -> str:
+    return " ".join(task.split()).casefold()
+
+
 class _Scorer:
     """Asks the catalog about one case after another."""
 
@@ -186,11 +188,14 @@ class _Scorer:
         self._catalog = catalog
         self._host = host
         self._names = Names(catalog)
+        self._learnt = {(one.kind, _plain(one.task)) for one in catalog.examples.all()}
         self._explained = 0
         self.threshold = 0.0
 
     def result(self, case: EvalCase) -> CaseResult:
         result = self._names.resolved(case)
+        if case.training or self._is_learnt(case):
+            return replace(result, is_training=True)
         if not result.is_scored:
             return result
         answer = self._catalog.which(
@@ -210,18 +215,25 @@ class _Scorer:
         result = replace(result, faults=faults_of(result))
         return self._with_reasons(result) if result.faults else result
 
+    def _is_learnt(self, case: EvalCase) -> bool:
+        """Whether the task is an example of a skill, or of an agent that it is about."""
+        kinds = ("skill", "agent") if case.agents else ("skill",)
+        task = _plain(case.task)
+        return any((kind, task) in self._learnt for kind in kinds)
+
     def _with_reasons(self, result: CaseResult) -> CaseResult:
         """Why an expected skill is not named, and which is first."""
         if has_right(result, result.named) or not result.right:
             return result
+        missed = next(name for name in result.right if name not in result.named)
+        first = next(iter(result.ranked), missed)
+        result = replace(result, lost_to="" if first in result.right else first)
         self._explained += 1
         if self._explained > _MOST_EXPLAINED:
             return result
-        missed = next(name for name in result.right if name not in result.named)
         answer = self._catalog.which(
             result.case.task, host=self._host, expect=missed, limit=1, everything=False
         )
         found = answer.expectation
         assert found is not None
-        lost_to = found.lost_to.name if found.lost_to else ""
-        return replace(result, lost_to=lost_to, reasons=list(found.reasons))
+        return replace(result, reasons=list(found.reasons))

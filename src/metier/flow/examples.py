@@ -4,8 +4,9 @@ Light: a refresh with nothing to learn imports no more than this.
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from metier.config import Config
 from metier.errors import StoreError
@@ -15,10 +16,17 @@ from metier.storage.workspace import TAUGHT_BY
 from metier.values.examples import Example
 from metier.values.files import Kind
 
+if TYPE_CHECKING:  # slow to import, and few workspaces have evaluation files
+    from metier.values.evals import EvalCase
+
 RECORDED = "examples.v1.jsonl"
 MOST_RECORDED = 1_000
 LONGEST_TASK = 2_000
 LARGEST = 4_000_000
+CASES_FOLDER = "evals"
+CASE_FILES = (".json", ".jsonl", ".yaml", ".yml")
+MOST_CASE_FILES = 200
+MOST_TRAINING = 2_000
 KINDS: tuple[Kind, ...] = ("skill", "agent")
 
 
@@ -84,6 +92,15 @@ def _parsed(line: bytes) -> Example | None:
     return Example(kind, name, task, is_for, "recorded") if texts and kind in KINDS else None
 
 
+def _of_case(case: "EvalCase") -> Iterator[Example]:
+    for name in case.skills:
+        yield Example("skill", name, case.task, True, case.file)
+    for name in case.not_skills or ([""] if case.nothing else []):
+        yield Example("skill", name, case.task, False, case.file)
+    for name in case.agents:
+        yield Example("agent", name, case.task, True, case.file)
+
+
 class Examples:
     """All examples of a catalog, and what is learnt from them."""
 
@@ -109,14 +126,60 @@ class Examples:
 
     def _state(self) -> str:
         """Changes with the recorded examples, the files of cases and the settings."""
-        info = self._room.info(RECORDED) if self._room is not None else None
-        recorded = f"{info.st_mtime_ns}-{info.st_size}" if info else ""
+        files = [os.stat(path) for path in self._case_files()]
+        if self._room is not None and (info := self._room.info(RECORDED)):
+            files.append(info)
+        state = " ".join(f"{info.st_mtime_ns}-{info.st_size}" for info in files)
         scorer = self._config.agent_scorer
-        return f"{scorer} {recorded}" if recorded or scorer != "spec" else ""
+        return f"{scorer} {state}" if state or scorer != "spec" else ""
+
+    def _case_files(self) -> list[str]:
+        """The evaluation files in the workspace's own folder of them."""
+        if self._room is None or not self._config.is_workspace:
+            return []
+        try:
+            with os.scandir(os.path.join(self._workspace, CASES_FOLDER)) as entries:
+                files = [one.path for one in entries if one.is_file(follow_symlinks=False)]
+        except OSError:
+            return []
+        return sorted(path for path in files if path.endswith(CASE_FILES))[:MOST_CASE_FILES]
 
     def taught(self) -> list[Example]:
         """The examples from outside the documents."""
-        return ExampleFile(self._room).examples() if self._room is not None else []
+        if self._room is None:
+            return []
+        return [*self._training(), *ExampleFile(self._room).examples()]
+
+    def _training(self) -> list[Example]:
+        """The cases that are marked as training."""
+        files = self._case_files()
+        if not files:
+            return []
+        from metier.flow.eval_cases import cases_of  # few workspaces have evaluation files
+
+        cases = cases_of(files, self._workspace, lambda _folder: "").cases
+        found = [one for case in cases if case.training for one in _of_case(case)]
+        return found[:MOST_TRAINING]
+
+    def record(self, kind: Kind, name: str, task: str, *, is_for: bool) -> Example:
+        """Record an example and learn from it. Raises `StoreError` if there is nowhere to."""
+        example = recorded(kind, name, task, is_for=is_for)
+        self._recorded().record(example)
+        self.learn()
+        return example
+
+    def remove(self, ids: Iterable[str]) -> int:
+        """Remove recorded examples by their ids, and learn anew; how many there were."""
+        removed = self._recorded().remove(ids)
+        self.learn()
+        return removed
+
+    def _recorded(self) -> ExampleFile:
+        if self._room is None:
+            raise StoreError(
+                "examples are recorded in trusted workspaces only", where=self._workspace
+            )
+        return ExampleFile(self._room)
 
     def all(self) -> list[Example]:
         """Every example, those of documents first."""

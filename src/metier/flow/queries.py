@@ -281,7 +281,8 @@ class Queries:
 
         rows = [self.skill_meant(name) for name in skills]
         question = OverlapQuestion(least, limit, host)
-        return overlap_of(self.store, self.config.capabilities, question, rows, on_progress)
+        with without_garbage_collection():
+            return overlap_of(self.store, self.config.capabilities, question, rows, on_progress)
 
     def draft_cases(
         self, skills: Sequence[str] = (), *, on_progress: "OnCompared | None" = None

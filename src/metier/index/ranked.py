@@ -7,15 +7,9 @@ from typing import NamedTuple, cast
 
 from metier.core.clauses import split_clauses
 from metier.core.coerce import texts_of
-from metier.core.ranking import (
-    AGAINST,
-    DESCRIPTION,
-    EXAMPLES,
-    NAME,
-    by_length,
-    stored_weight,
-)
+from metier.core.ranking import AGAINST, DESCRIPTION, EXAMPLES, NAME
 from metier.core.terms import raw_parts, searchable, terms
+from metier.core.weights import by_length, stored_weight
 from metier.core.word_table import shipped_table
 from metier.index.postings import Postings
 from metier.safety.naming import may_be_named

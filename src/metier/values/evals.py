@@ -84,6 +84,8 @@ class CaseResult:
     """The skills that must not be named."""
     unknown: Mapping[str, str] = field(default_factory=dict)
     """Expected names that mean no single document → why; the case is not scored then."""
+    is_training: bool = False
+    """Whether something was learnt from it; it is not scored then."""
     named: Sequence[str] = ()
     """The skills that were named, in order."""
     ranked: Sequence[str] = ()
@@ -101,7 +103,7 @@ class CaseResult:
 
     @property
     def is_scored(self) -> bool:
-        return not self.unknown
+        return not self.unknown and not self.is_training
 
     @property
     def passed(self) -> bool:
@@ -114,6 +116,7 @@ class CaseResult:
             "case": self.case.to_json(),
             "passed": self.passed,
             "scored": self.is_scored,
+            "training": self.is_training,
             "unknown": dict(self.unknown),
             "named": list(self.named),
             "ranked": list(self.ranked),
@@ -187,8 +190,6 @@ class Evaluation:
     problems: Sequence[CaseProblem] = ()
     ignored: Sequence[str] = ()
     """Files that were found and have no cases."""
-    training: int = 0
-    """Cases that teach, and are not scored."""
     host: str | None = None
     threshold: float = 0.0
 
@@ -197,13 +198,18 @@ class Evaluation:
         return sum(result.is_scored for result in self.results)
 
     @property
+    def training(self) -> int:
+        """Cases from which something was learnt; they are not scored."""
+        return sum(result.is_training for result in self.results)
+
+    @property
     def failed(self) -> Sequence[CaseResult]:
         return [result for result in self.results if result.is_scored and not result.passed]
 
     @property
     def unknown(self) -> Sequence[CaseResult]:
         """Cases that expect what is not in the catalog."""
-        return [result for result in self.results if not result.is_scored]
+        return [one for one in self.results if one.unknown and not one.is_training]
 
     def to_json(self) -> dict[str, Any]:
         return {

@@ -1,7 +1,9 @@
-"""What the transcripts of hosts say about skills."""
+"""What the transcripts of hosts say about skills, and what reads them."""
 
-from collections.abc import Callable
-from typing import Literal, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Literal, NamedTuple, Protocol
+
+from metier.hosts.transcript_files import Transcript, UserFolders
 
 By = Literal["model", "user", "read"]
 """The model chose the skill, the user typed its name, or its file was only read."""
@@ -27,7 +29,7 @@ class Fired(NamedTuple):
     at: float
     by: By
     call: str
-    """Unique for this use: a transcript may repeat what another one has."""
+    """Unique for this use: a transcript may repeat another."""
 
 
 class Prompt(NamedTuple):
@@ -52,3 +54,22 @@ class Unparsed(NamedTuple):
 
 Event = Session | Fired | Prompt | Compacted | Unparsed
 Wanted = Callable[[Session], bool]
+
+
+class FindTranscripts(Protocol):
+    def __call__(self, folders: UserFolders) -> Iterator[Transcript]: ...
+
+
+class ReadTranscript(Protocol):
+    def __call__(self, path: str, wanted: Wanted) -> Iterator[Event]: ...
+
+
+class Reader(NamedTuple):
+    """Finds and reads the transcripts of a host."""
+
+    transcripts: FindTranscripts
+    """The files of the user, none of them opened."""
+    read: ReadTranscript
+    """Each session, followed by what happened in it if it is wanted. Raises `OSError`."""
+    moved_by: str
+    """The environment variable that moves the host's folder."""

@@ -10,6 +10,7 @@ from metier.hosts.model import (
     Listing,
     Loading,
     Plugins,
+    SkillFolder,
     Source,
     Switch,
     Transcripts,
@@ -105,5 +106,10 @@ HOST = Host(
         "are injected. With the defaults (10 and 0.6) there are none.",
         "The unit of `timeout` is not known, so metier writes none. Some versions rejected "
         "`sessionStart` as an unknown type.",
+    ),
+    order=5,
+    folders=(
+        SkillFolder("cursor", ".cursor/skills", 5),
+        SkillFolder("cursor-user", "~/.cursor/skills", 8),
     ),
 )

@@ -8,12 +8,17 @@ from metier.hosts.model import (
     Key,
     Listing,
     Loading,
+    Mark,
     Plugins,
+    SentListing,
+    SkillFolder,
     Source,
     Switch,
     Transcripts,
 )
 from metier.hosts.settings import Entry, ServerList, SettingsFile
+from metier.hosts.starting import Start, Started, Surroundings
+from metier.hosts.tools import HostTools, file_tool, shell_tool, skill_tool
 
 _DOCS = Source(
     "docs.github.com/en/copilot/how-tos/copilot-cli/customize-copilot", "2026-11-16", "docs"
@@ -23,6 +28,21 @@ _VSCODE = Source(
 )
 _FACTS = Source("docs.github.com/en/copilot", "2026-09", "docs")
 _MEASURED = Source("Copilot CLI 1.0.102", "2026-11-18", "measured")
+
+NAME = r"[A-Za-z0-9][A-Za-z0-9._:-]*"
+LONGEST_NAME = 64
+LONGEST_DESCRIPTION = 1_024
+
+
+def _started(given: Surroundings) -> Started:
+    environ = {
+        "COPILOT_PROVIDER_BASE_URL": f"{given.url}/v1",
+        "COPILOT_MODEL": "stand-in",
+        "COPILOT_OFFLINE": "true",
+        "COPILOT_AUTO_UPDATE": "false",
+    }
+    return Started({}, environ)
+
 
 HOST = Host(
     name="copilot",
@@ -45,6 +65,9 @@ HOST = Host(
         precedence=("project", "user", "built-in"),
         duplicates="one loads",
         needs_trust=(),
+        longest_name=LONGEST_NAME,
+        longest_description=LONGEST_DESCRIPTION,
+        name_pattern=NAME,
     ),
     plugins=Plugins(
         folder=UNKNOWN,
@@ -70,6 +93,15 @@ HOST = Host(
         context=UNKNOWN,
         order="project, user, its own; then by name",
         form="xml",
+        computed_by="copilot",
+        sent=SentListing(
+            "\n<available_skills>\n",
+            r"\n</available_skills>",
+            r"<skill>\n  <name>(.*)</name>\n  <description>((?s:.*?))</description>\n"
+            r"  <location>(.*)</location>\n</skill>",
+            names=r"(?m)^[^<\n]*?: (.+?)(?:\.\.\. and \d+ more)?$",
+            is_escaped=True,
+        ),
     ),
     hook_settings=SettingsFile(
         ".github/hooks/metier.json",
@@ -96,6 +128,8 @@ HOST = Host(
         files=("~/.copilot/session-state/ID/events.jsonl",),
         form="JSON lines",
         fired=("`skill.invoked`", "tool `skill` with `arguments.skill`"),
+        marks=(Mark('"skill.invoked"', '"name":"', '"'),),
+        read_by="copilot",
     ),
     sources={
         "loading": _MEASURED,
@@ -119,5 +153,16 @@ HOST = Host(
         "does not ask. `metier hook install copilot --user` needs no trust.",
         "The text comes with every prompt (`userPromptSubmitted`), and in sub-agents with theirs. "
         "Versions before 1.0.102 were not tried; older ones are said to ignore that answer.",
+    ),
+    order=4,
+    folders=(
+        SkillFolder("copilot", ".github/skills", 3),
+        SkillFolder("copilot-user", "~/.copilot/skills", 6),
+    ),
+    start=Start("copilot", ("-p",), _started),
+    tools=HostTools(
+        (skill_tool("skill", "skill"), file_tool("view", "path"), shell_tool("bash", "command")),
+        "skill",
+        "skill",
     ),
 )

@@ -23,4 +23,5 @@ HOST = Host(
     sources={
         "mcp_settings": Source("code.visualstudio.com/docs/copilot", "2026-09", "docs"),
     },
+    order=8,
 )

@@ -28,7 +28,7 @@ class UserFolders(NamedTuple):
         return user_home(self.environ, self.workspace)
 
     def moved(self, variable: str, default: str) -> str:
-        """The folder that a variable names if metier accepts it, else one in the home folder."""
+        """The folder in a variable if metier accepts it, else `default` in the home folder."""
         accepted = accepted_folder(variable, self.environ, self.workspace)
         return accepted or os.path.join(self.home, default)
 

@@ -1,7 +1,6 @@
-"""What goes into a listing, and what comes out: skills, entries, the listing."""
+"""What goes into a listing, and what comes out: skills, entries, the listing, its rule."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 Scope = Literal["own", "system", "admin", "plugin", "user", "project"]
@@ -45,8 +44,7 @@ def unseen(skill: Skill) -> Shown:
     return Shown(skill, "", "", "invisible")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Listing:
+class Listing(NamedTuple):
     """What a host shows the model."""
 
     entries: tuple[Shown, ...]
@@ -75,3 +73,12 @@ def first_of_each(skills: Iterable[Skill], key: Callable[[Skill], str]) -> dict[
     for skill in skills:
         found.setdefault(key(skill), skill)
     return found
+
+
+class Rule(NamedTuple):
+    """How a host lists skills."""
+
+    shows: Callable[[list[Skill], int], Listing]
+    """The listing within a budget."""
+    budget: Callable[[int | None], int] | None = None
+    """The budget for a context of so many tokens; None for a host without a limit."""

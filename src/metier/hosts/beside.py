@@ -6,7 +6,8 @@ import stat
 
 from metier.hosts.model import Switch
 from metier.storage.room import read_regular
-from metier.values.files import LARGEST
+
+_LARGEST = 1 << 20
 
 
 def is_set_beside(folder: str, switch: Switch) -> bool:
@@ -15,7 +16,7 @@ def is_set_beside(folder: str, switch: Switch) -> bool:
     try:
         if stat.S_ISLNK(os.lstat(file.rpartition("/")[0]).st_mode):
             return False
-        text = read_regular(file, LARGEST["skill"], links=False).decode(errors="replace")
+        text = read_regular(file, _LARGEST, links=False).decode(errors="replace")
     except OSError:
         return False
     key, values = switch.key.rpartition(".")[2], "|".join(switch.effects)

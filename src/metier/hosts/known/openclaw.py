@@ -1,5 +1,10 @@
 """OpenClaw."""
 
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from metier.core.coerce import mapping_of
 from metier.hosts.model import (
     FLAG,
     UNKNOWN,
@@ -9,13 +14,71 @@ from metier.hosts.model import (
     Listing,
     Loading,
     Plugins,
+    SkillFolder,
     Source,
     Switch,
 )
-from metier.hosts.settings import ServerList, SettingsFile
+from metier.hosts.settings import MARK, ServerList, SettingsFile
+from metier.hosts.skill_settings import HostSettings, SkillSettings, merged_at
 
 _DOCS = Source("docs.openclaw.ai/tools/skills", "2026-11-16", "docs")
 _FACTS = Source("docs.openclaw.ai", "2026-09", "docs")
+
+_PLUGIN = """
+const MOST_MESSAGES = 5
+const MOST_LETTERS = 6000 // of one message
+
+function textIn(content) {
+  const parts = Array.isArray(content) ? content : [{ type: "text", text: content }]
+  const texts = parts.filter((part) => part?.type === "text").map((part) => part.text)
+  return texts.join("\\n").slice(0, MOST_LETTERS)
+}
+
+const answer = quietly(async (event, about) => {
+  const prompt = event.currentUserMessage ?? event.prompt
+  if (!prompt) return undefined
+  const text = await ask({
+    hook_event_name: "before_prompt_build",
+    prompt,
+    cwd: about?.workspaceDir ?? process.cwd(),
+    session_id: about?.sessionId ?? about?.sessionKey,
+    messages: (event.messages ?? []).slice(-MOST_MESSAGES).map((message) => ({
+      role: message?.role,
+      content: textIn(message?.content),
+    })),
+  })
+  return text ? { prependContext: text } : undefined
+})
+
+export default {
+  id: "metier",
+  name: "metier",
+  register: (host) => host.on("before_prompt_build", answer),
+}
+"""
+_ABOUT = f"Injects what a prompt needs; {MARK}."
+_MANIFEST = {
+    "id": "metier",
+    "name": "metier",
+    "description": _ABOUT,
+    "activation": {"onStartup": True},
+    "configSchema": {"type": "object", "additionalProperties": False, "properties": {}},
+}
+_PACKAGE = {
+    "name": "metier-hook",
+    "version": "1.0.0",
+    "description": _ABOUT,
+    "private": True,
+    "type": "module",
+    "openclaw": {"extensions": ["./index.js"]},
+}
+
+
+def _settings(settings: Sequence[dict[str, Any]], _home: str) -> HostSettings:
+    entries = merged_at(settings, "skills", "entries")
+    off = {name for name, one in entries.items() if mapping_of(one).get("enabled") is False}
+    return HostSettings(lambda skill, _: {"skills.entries": "false"} if skill.name in off else {})
+
 
 HOST = Host(
     name="openclaw",
@@ -74,6 +137,11 @@ HOST = Host(
         ".openclaw/extensions/metier",
         "openclaw plugins enable metier, then openclaw gateway restart",
         ("OPENCLAW_STATE_DIR", ".openclaw"),
+        plugin={
+            "index.js": _PLUGIN,
+            "package.json": json.dumps(_PACKAGE, indent=2) + "\n",
+            "openclaw.plugin.json": json.dumps(_MANIFEST, indent=2) + "\n",
+        },
     ),
     mcp_settings=SettingsFile(
         None,
@@ -110,5 +178,10 @@ HOST = Host(
         "`metier`; `plugins.entries.metier.hook.allowPromptInjection: false` turns the hook off.",
         "Skills also need what `metadata.openclaw.requires` names; `openclaw skills check` says "
         "what is missing.",
+    ),
+    order=7,
+    folders=(SkillFolder("openclaw-user", "~/.openclaw/skills", 11),),
+    skill_settings=SkillSettings(
+        ".openclaw/openclaw.json", (), _settings, ("OPENCLAW_STATE_DIR", ".openclaw")
     ),
 )

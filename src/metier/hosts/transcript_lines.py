@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 
 from metier.core.coerce import mapping_of
 from metier.core.timestamps import from_iso
-from metier.usage.compressed import ENDING, decompressed
+from metier.hosts.compressed import ENDING, decompressed
 
 LONGEST_LINE = 8 << 20
 """In bytes; a longer line is counted and skipped."""
