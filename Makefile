@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 QUALITY ?= .venv-quality
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test check format docs bench bench-quality soak live clean
+.PHONY: demo test check format docs bench bench-quality screenshots soak live clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/metier demo
@@ -34,6 +34,9 @@ bench: $(VENV)/.installed-bench
 
 bench-quality: $(QUALITY)/.installed
 	$(QUALITY)/bin/python -m benchmarks.quality
+
+screenshots: $(VENV)/.installed-dev
+	PYTHONPATH=. $(BIN)/python tools/screenshots.py
 
 soak: $(VENV)/.installed-dev
 	METIER_SOAK=1 $(BIN)/pytest -n 2 --dist loadgroup
