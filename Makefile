@@ -49,7 +49,7 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "error: Python 3.11 or newer is needed; try make PYTHON=python3.12")'
 	$(PYTHON) -m venv $(VENV)
 	-$(PIP) install --constraint constraints.txt --upgrade pip  # it writes scripts that load less
-	$(PIP) install --constraint constraints.txt --editable '.[mcp]'
+	$(PIP) install --constraint constraints.txt --editable '.[mcp,web]'
 	@$(BIN)/python -m compileall -q src
 	@touch $@
 
