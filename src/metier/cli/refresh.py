@@ -35,6 +35,8 @@ def command(session: Session, background: bool) -> None:
 
 def _refresh(session: Session, catalog: Catalog) -> None:
     is_new = not catalog.is_built()
+    if catalog.encoding.is_set:
+        catalog.encoding.retry()
     refreshed = session.refresh(catalog)
     prepare_hooks(session, is_silent=True)
     if session.as_json:
@@ -43,7 +45,7 @@ def _refresh(session: Session, catalog: Catalog) -> None:
             "exclusions": [one.to_json() for one in catalog.excluded(shown)],
             "issues": [shown.issue(one) for one in catalog.issues(shown)],
         }
-        session.print_json({**refreshed.to_json(), **found})
+        session.print_json({**refreshed.to_json(), **found, "meaning": catalog.encoding.meaning})
         return
     if catalog.is_kept:
         session.note(f"{'built' if is_new else 'refreshed'} {catalog.store.path}")
@@ -52,6 +54,8 @@ def _refresh(session: Session, catalog: Catalog) -> None:
     for issue in failed_sources(catalog):
         source = f"source {issue.path}: " if issue.code == "SRC901" else ""
         session.tell(f"warning: {source}{issue.message} ({issue.code})")
+    if catalog.encoding.warning:
+        session.tell(catalog.encoding.warning)
 
 
 @contextmanager

@@ -132,6 +132,8 @@ class Pool:
     """How many there are."""
     mean: Vector | None
     """The mean of their vectors."""
+    scale = 1.0
+    """Times this, their cosines are like those of the word table."""
 
     def found(self, terms: Sequence[str]) -> Mapping[str, int]:
         """How many documents have each term outside their body; absent terms are not there."""
@@ -203,6 +205,9 @@ class Ranked:
 
 class Task:
     """The words of a task, ready for any pool."""
+
+    encoded = False
+    """Whether its vector is that of the user's encoder."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -433,7 +438,7 @@ def _compare(found: Sequence[Ranked], task: Vector, mean: Vector, pool: Pool) ->
     for one, along_mean, along in dots:
         if one.document.vector is not None:
             length = max(1, middle - 2 * along_mean) ** 0.5
-            one.cosine = round((along - beside) / max(1.0, length * own_length), 9)
+            one.cosine = round(pool.scale * (along - beside) / max(1.0, length * own_length), 9)
 
 
 def _z(numbers: Sequence[float]) -> list[float]:

@@ -7,6 +7,7 @@ from metier.core.learned import Model
 from metier.core.ranking import SMALL_POOL, Document
 from metier.index.store import Store
 from metier.storage.pool import StoredPool
+from metier.storage.workspace import ENCODED_SCALE
 
 MOST_POSTINGS = 1_000_000
 _MOST_DOCUMENTS = 20_000
@@ -36,10 +37,14 @@ class Memory:
 class CachedPool(StoredPool):
     """Answers as `StoredPool`, and faster the second time."""
 
-    def __init__(self, store: Store, kind: str, condition: str, memory: Memory) -> None:
+    def __init__(
+        self, store: Store, kind: str, condition: str, memory: Memory, *, encoded: bool = False
+    ) -> None:
         self._store = store
         self._memory = memory
-        super().__init__(self._answer, kind, condition)
+        super().__init__(self._answer, kind, condition, encoded=encoded)
+        if encoded:
+            self.scale = float(store.setting(ENCODED_SCALE) or 1)
 
     def _answer(self, sql: str, values: Iterable[Any]) -> list[tuple[Any, ...]]:
         return self._store.rows(sql, tuple(values))

@@ -10,13 +10,15 @@ _WORTH_NUMPY = 25
 """Questions from which on arrays save more time than it takes to load numpy."""
 
 
-def pool_of(store: Store, kind: str, condition: str = "state = 'active'") -> CachedPool:
-    """The documents of a kind that meet a condition in SQL."""
-    memory = store.cached(("pool", kind, condition), Memory)
+def pool_of(
+    store: Store, kind: str, condition: str = "state = 'active'", *, encoded: bool = False
+) -> CachedPool:
+    """The documents of a kind that meet a condition in SQL; `encoded`: by the user's encoder."""
+    memory = store.cached(("pool", kind, condition, encoded), Memory)
     memory.questions += 1
     if memory.questions <= (MANY if "numpy" in modules else _WORTH_NUMPY):
-        return CachedPool(store, kind, condition, memory)
+        return CachedPool(store, kind, condition, memory, encoded=encoded)
     with loading_numpy():
         from metier.index.array_pools import ArrayPool  # most commands ask one question
 
-    return ArrayPool(store, kind, condition, memory)
+    return ArrayPool(store, kind, condition, memory, encoded=encoded)
