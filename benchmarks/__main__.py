@@ -19,6 +19,7 @@ import metier
 from benchmarks import (
     abilities,
     hooks,
+    learning,
     listing,
     mcp,
     overlap,
@@ -30,6 +31,7 @@ from benchmarks import (
     sanitize,
     start,
     usage,
+    web,
     which,
     workers,
 )
@@ -44,6 +46,7 @@ SUITES = {
     "resolve": resolve,
     "which": which,
     "overlap": overlap,
+    "learning": learning,
     "hooks": hooks,
     "listing": listing,
     "sanitize": sanitize,
@@ -52,6 +55,7 @@ SUITES = {
     "postgres": postgres,
     "workers": workers,
     "mcp": mcp,
+    "web": web,
 }
 
 

@@ -26,7 +26,7 @@ from metier.mcp.serve import serving
 T = TypeVar("T")
 METIER = str(Path(sys.executable).with_name("metier"))
 EXAMPLE = REPOSITORY / "examples" / "workspace"
-ENOUGH = 60.0
+ENOUGH = 300.0
 ERAS = ("auto", "legacy")
 """What a client of the SDK is told: the newest protocol, or the handshake of 2025."""
 

@@ -37,7 +37,11 @@ SCHEMA_OF = {
     "which": "which",
     "eval": "eval",
     "eval history": "eval-history",
+    "eval suggest": "eval-suggested",
     "overlap": "overlap",
+    "examples list": "examples",
+    "examples export": "examples-exported",
+    "examples remove": "examples-removed",
     "select": "select",
     "run": "run",
     "runs list": "runs",
@@ -63,6 +67,7 @@ SCHEMA_OF = {
     "mcp --http": "mcp-serving",
     "mcp install": "host-settings",
     "mcp uninstall": "host-settings",
+    "web": "web-serving",
     "lint": "lint",
     "lint --fix --dry-run": "lint-repairs",
     "explain": "explain-list",
@@ -85,7 +90,6 @@ OTHER_HOMES = {
     "the MCP tool `capability_resolve`": "capability-resolution-report",
     "the MCP tools `run_start` and `run_get`": "run",
     "an MCP tool that fails": "mcp-error",
-    "`metier eval suggest --json`": "eval-suggested",
 }
 """Files and streams that follow a schema."""
 

@@ -50,6 +50,10 @@ MEANINGS = {
     "lint.per-file-ignores": (
         'patterns and the codes to ignore there: `"skills/vendor/*" = ["SK"]`'
     ),
+    "selection.scorer": (
+        "how agents are selected: `spec`, or `learned`: by what their example tasks teach"
+        " ([examples](../examples.md))"
+    ),
     "eval.minRecall": "`metier eval` fails below this recall, from 0 to 1: [evals](../evals.md)",
     "eval.maxFalseFires": "and above this share of false fires",
     "eval.minHit1": "and below this hit@1",

@@ -29,8 +29,10 @@ MAY_IMPORT = {
     "catalog": (*GROUND, *STAGES, "flow"),
     "hook": GROUND,
     "install": (*GROUND, *ABOVE_THE_STAGES),
-    "mcp": (*GROUND, *ABOVE_THE_STAGES),
-    "cli": (*GROUND, *ABOVE_THE_STAGES, "hook", "install", "mcp"),
+    "serving": (*GROUND, *ABOVE_THE_STAGES),
+    "mcp": (*GROUND, *ABOVE_THE_STAGES, "serving"),
+    "web": (*GROUND, *ABOVE_THE_STAGES, "serving"),
+    "cli": (*GROUND, *ABOVE_THE_STAGES, "hook", "install", "serving", "mcp", "web"),
     "metier": (*GROUND, *STAGES, *ABOVE_THE_STAGES),
     "__main__": ("storage", "hosts", "hook", "cli"),
 }

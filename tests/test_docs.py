@@ -12,11 +12,16 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from tools.make_host_table import TABLE, table_text
 
 from invariants import INVARIANTS
 from metier.core import ranking
+from metier.core.learned import MOST_DOCUMENTS
+from metier.flow.examples import MOST_RECORDED
 from metier.hosts.folders import FOLDERS
 from metier.hosts.known import HOSTS
+from metier.index.learned import MOST_LESSONS
+from metier.index.ranked import MOST_EXAMPLES
 from metier.values.capabilities import CapabilitiesConfig
 from proofs import PAGE, page
 from reference import (
@@ -289,6 +294,18 @@ def test_the_page_about_which_names_the_constants_of_the_ranker() -> None:
     assert pytest.approx(1 / 3) == ranking.BODY_EVIDENCE
 
 
+def test_the_page_about_examples_names_the_constants_of_the_model() -> None:
+    text = (DOCS / "examples.md").read_text()
+    assert ranking.OWN_EVIDENCE == 1 / 4
+    said = [
+        f"evidence = ¼ of the evidence without examples + {ranking.CHANCE_EVIDENCE:g}·chance",
+        f"Up to {MOST_DOCUMENTS} skills share a model, with up to {MOST_LESSONS:,} examples",
+        f"in its front matter, up to {MOST_EXAMPLES} |",
+        f"the latest {MOST_RECORDED:,} of each workspace",
+    ]
+    assert [one for one in said if one not in text] == []
+
+
 def test_the_ability_that_is_shown_is_the_one_of_the_example() -> None:
     shown = [block for block in everywhere("markdown") if "displayName: Commit messages" in block]
     assert shown
@@ -320,6 +337,10 @@ def test_the_python_of_a_page_runs(page: Path, tmp_path: Path) -> None:
         assert result.returncode == 0, result.stderr
         shown = re.findall(r"print\(.*\)\s+# (.*)", code)
         assert result.stdout.splitlines()[: len(shown)] == shown
+
+
+def test_the_table_that_hooks_load_says_what_the_files_of_hosts_say() -> None:
+    check(TABLE, table_text())
 
 
 @pytest.mark.parametrize("name", ["hosts.md", "mcp.md"])

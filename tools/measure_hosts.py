@@ -125,7 +125,7 @@ def main() -> None:
     else:
         FACTS.write_text(text, encoding="utf-8")
         for entry in entries.values():
-            stamp(entry, FACTS.parent)
+            stamp(entry, FACTS.parent / "known")
 
 
 if __name__ == "__main__":

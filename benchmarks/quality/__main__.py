@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.folders import own_folders
-from benchmarks.quality import minilm, order, ranking, speaking
+from benchmarks.quality import examples, minilm, order, ranking, speaking
 from benchmarks.quality.data import (
     Document,
     data_folder,
@@ -108,6 +108,7 @@ class Run:
             speaking.on_chatter(chatter),
             *speaking.on_followups(self.heard),
             *labelled,
+            *self.taught(),
             self.same_order(),
         ]
         return Results(sets, [*beside, *large], bars, [*chatter, *self.heard])
@@ -166,6 +167,17 @@ class Run:
         self.heard.append(max(heard, key=lambda one: len(one.spoken)))
         _progress(f"labelled prompts: {len(cases)}, {len(draws)} draws")
         return list(speaking.on_labelled(cases, draws))
+
+    def taught(self) -> list[Bar]:
+        """Documents with five examples each, as skills and as agents."""
+        documents = read_documents(self.data / EXAMPLES.folder)
+        file = self.data / EXAMPLES.folder / "queries.jsonl"
+        tasks, others = read_tasks(file), read_chatter(file)
+        with asking(self.scratch / "workspace", documents) as ask:
+            found = list(examples.skill_bars(ask, documents, tasks, others))
+        found.append(examples.agent_bar(self.scratch / "workspace", documents, tasks))
+        _progress("five examples a document")
+        return found
 
     def same_order(self) -> Bar:
         folders = (SINGLE.folder, BFCL.folder, EXAMPLES.folder)

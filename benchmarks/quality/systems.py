@@ -37,6 +37,7 @@ class Choice(NamedTuple):
     path: str
     score: float
     fires: bool
+    evidence: float = 0.0
 
 
 class Answer(NamedTuple):
@@ -57,7 +58,12 @@ Ask = Callable[[str], Answer]
 def ask(catalog: Catalog, task: str) -> Answer:
     """The only place that calls metier."""
     answer = catalog.which(task, limit=DEPTH, everything=False)
-    return Answer([Choice(one.name, str(one.path), one.score, one.fires) for one in answer.skills])
+    return Answer(
+        [
+            Choice(one.name, str(one.path), one.score, one.fires, one.evidence)
+            for one in answer.skills
+        ]
+    )
 
 
 @contextmanager

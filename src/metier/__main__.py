@@ -15,8 +15,21 @@ def _serve(host: str, more: list[str]) -> None:
         from metier.hook.serve import serve  # every prompt waits: load nothing else
 
         serve(host)
+    except Exception as error:
+        _log(host, error)
+
+
+def _log(host: str, error: Exception) -> None:
+    """Log why there is no answer, if this installation still can."""
+    try:
+        from metier.hook.journal import Journal
+        from metier.storage.workspace import find_workspace
+
+        journal = Journal()
+        journal.enter(find_workspace())
+        journal.fail(host, error, 0.0)
     except Exception:
-        return
+        return  # the host must not notice
 
 
 def _reject(host: str, more: list[str]) -> None:

@@ -94,13 +94,13 @@ class Catalog(Queries):
         return cls.within(open_boundary(root, config, trust), home=home or "")
 
     @classmethod
-    def within(cls, boundary: Boundary, *, home: str = "") -> Self:
+    def within(cls, boundary: Boundary, *, home: str = "", read_only: bool = False) -> Self:
         """The catalog of a workspace whose trust is decided; in memory outside a workspace."""
         if not boundary.config.is_workspace:
             return cls.in_memory(boundary, home=home)
-        room = state_room(boundary.workspace)
+        room, opened = state_room(boundary.workspace), Store.read_only if read_only else Store.open
         name = CATALOG_FILE if boundary.trust.is_trusted else RESTRICTED_FILE
-        return cls(boundary, Store.open(room.file(name)), home, room)
+        return cls(boundary, opened(room.file(name)), home, room)
 
     @classmethod
     def in_memory(cls, boundary: Boundary, *, home: str = "", room: Room | None = None) -> Self:

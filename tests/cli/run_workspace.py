@@ -111,7 +111,7 @@ def agents(tmp_path: Path) -> Agents:
     return made
 
 
-def eventually(condition: Callable[[], bool], seconds: float = 30.0) -> None:
+def eventually(condition: Callable[[], bool], seconds: float = 300.0) -> None:
     """Return once `condition` holds; fail when that takes too long."""
     deadline = time.monotonic() + seconds
     while not condition():

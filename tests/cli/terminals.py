@@ -81,7 +81,7 @@ def at_terminal(
         )
         os.close(screen)
         text = b"".join(received(keyboard)).decode()
-        piped = process.communicate(timeout=60)[0] or b""
+        piped = process.communicate(timeout=300)[0] or b""
         return Seen(process.returncode, text.replace("\r\n", "\n"), piped.decode())
 
 
@@ -96,5 +96,5 @@ def piped(
         env=environment(**changes),
         capture_output=True,
         check=False,
-        timeout=60,
+        timeout=300,
     )

@@ -396,7 +396,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=300,
     )
     return Demo(finished, folder)
 

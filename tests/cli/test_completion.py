@@ -73,7 +73,7 @@ def test_the_script_is_one_that_the_shell_accepts(shell: str, workspace: Workspa
         pytest.skip(f"no {shell} here")
     script = workspace.write(f"completion.{shell}", metier(workspace, "completion", shell))
     checked = subprocess.run(
-        [program, "-n", str(script)], capture_output=True, text=True, check=False, timeout=60
+        [program, "-n", str(script)], capture_output=True, text=True, check=False, timeout=300
     )
     assert (checked.returncode, checked.stderr) == (0, "")
 
@@ -227,6 +227,11 @@ def test_bash_completes_an_odd_name_to_one_word(odd: Workspace) -> None:
     )
     script.chmod(0o755)
     done = subprocess.run(
-        [program, "-c", asked], cwd=odd.root, capture_output=True, text=True, check=True, timeout=60
+        [program, "-c", asked],
+        cwd=odd.root,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=300,
     )
     assert sorted(done.stdout.splitlines()) == sorted(ODD_NAMES.values())

@@ -79,7 +79,7 @@ def test_watching_a_run_shows_its_steps_and_ends_with_its_output_and_exit_code(t
     team.worker()
     eventually(lambda: f"{run_id} held" in team.lines("calls"))
     team.release()
-    out, err = watching.communicate(timeout=60)
+    out, err = watching.communicate(timeout=300)
     assert (watching.returncode, out) == (0, "released\n")
     assert "s1: succeeded" in err
     assert "held: succeeded" in err
@@ -96,12 +96,12 @@ def test_a_signal_stops_watching_and_says_that_the_run_goes_on(agents: Agents) -
     assert watching.stdout is not None
     assert "run.started" in watching.stdout.readline()
     watching.send_signal(signal.SIGINT)
-    _, err = watching.communicate(timeout=60)
+    _, err = watching.communicate(timeout=300)
     (run,) = agents.runs("list")
     assert watching.returncode == 130
     assert err == f"stopped watching; the run goes on: metier runs watch {run['runId']}\n"
     agents.release()
-    running.communicate(timeout=60)
+    running.communicate(timeout=300)
 
 
 def test_watching_works_without_shared_state(agents: Agents) -> None:
@@ -110,9 +110,9 @@ def test_watching_works_without_shared_state(agents: Agents) -> None:
     eventually(lambda: agents.calls() == ["held"])
     watching = agents.started("runs", "watch", "last")
     agents.release()
-    out, _ = watching.communicate(timeout=60)
+    out, _ = watching.communicate(timeout=300)
     assert (watching.returncode, out) == (0, "released\n")
-    running.communicate(timeout=60)
+    running.communicate(timeout=300)
 
 
 def test_a_key_starts_one_run_as_long_as_it_waits(team: Team) -> None:

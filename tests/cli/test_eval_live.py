@@ -1,7 +1,6 @@
 """`metier eval --live`, with a model server on loopback."""
 
 import json
-import os
 import re
 import shutil
 import signal
@@ -48,6 +47,15 @@ class Team(Workspace):
     def metier(self, *arguments: str, **environment: str) -> Finished:
         looked_at(self.root)
         return run_here(self.root, *arguments, **environment)
+
+    def started(self, *arguments: str) -> "subprocess.Popen[str]":
+        """An evaluation at work in a process of its own."""
+        looked_at(self.root)
+        asked = ["eval", "evals.yaml", "--live", "own:m", "--yes", *arguments]
+        return subprocess.Popen(
+            [sys.executable, "-m", "metier", *asked], cwd=self.root, text=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
 
     def eval(self, *arguments: str) -> Any:
         """What `metier eval --json` prints."""
@@ -156,27 +164,20 @@ def test_a_largest_cost_stops_the_evaluation(team: Team) -> None:
     assert len(team.server.requests) == 6
     assert found["unfinished"] == 7
     assert found["errors"] == 0
-    assert "stopped at --max-cost" in finished.stderr
+    assert "stopped: it has cost $6.0000, more than --max-cost" in finished.stderr
+    assert f"--resume {found['runId']} --max-cost DOLLARS" in finished.stderr
     assert "it may stop at $5" in finished.stderr
     again = team.eval("--resume", found["runId"], "--max-cost", "100")
     assert (again["state"], again["unfinished"]) == ("succeeded", 0)
 
 
 @pytest.mark.parametrize("resumes", [("eval", "--resume"), ("runs", "resume")])
-def test_a_killed_evaluation_asks_only_what_is_left(
-    team: Team, resumes: tuple[str, str], empty_home: Path
-) -> None:
-    looked_at(team.root)
+def test_a_killed_evaluation_asks_only_what_is_left(team: Team, resumes: tuple[str, str]) -> None:
     team.server.held_from = 6
-    process = subprocess.Popen(
-        [sys.executable, "-m", "metier", "eval", "evals.yaml", "--live", "own:m", "--yes",
-         "--concurrency", "1", "--tries", "2"],
-        cwd=team.root, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL, env={**os.environ, "HOME": str(empty_home)},
-    )  # fmt: skip
+    process = team.started("--concurrency", "1", "--tries", "2")
     assert team.server.held.wait(60)
     process.send_signal(signal.SIGKILL)
-    process.wait()
+    process.communicate()
     answered = list(team.server.answered)
     assert len(answered) == 2
     team.server.held_from = None
@@ -190,6 +191,21 @@ def test_a_killed_evaluation_asks_only_what_is_left(
     )
     found = team.eval("--resume", run["runId"])
     assert [one["tries"] for one in found["cases"]] == [2, 2, 2]
+
+
+def test_another_process_can_cancel_an_evaluation_but_not_resume_it(team: Team) -> None:
+    team.server.held_from = 4
+    process = team.started("--concurrency", "1")
+    assert team.server.held.wait(60)
+    busy = team.metier("eval", "--resume", "last")
+    assert busy.returncode == 2
+    assert "is already running in another process" in busy.stderr
+    [run] = json.loads(team.metier("runs", "list", "--json").stdout)
+    assert team.metier("runs", "cancel", run["runId"]).returncode == 0
+    out, err = process.communicate(timeout=300)
+    assert process.returncode == 130
+    assert "case\tevals.yaml#1\tring the bell at noon\t1\t" in out
+    assert "8 tries not asked to the end" in err
 
 
 def test_an_evaluation_changes_nothing_in_the_workspace_or_the_home(

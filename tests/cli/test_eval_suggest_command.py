@@ -9,8 +9,7 @@ import yaml
 
 from cli.run_workspace import follows
 from conftest import Workspace
-from metier.cli.eval_suggest import suggest
-from metier.errors import NotFoundError, UsageError
+from metier.cli import run
 
 PDF = "Merges PDF files. Use when joining PDF files into one. Not for drawing charts of sales."
 
@@ -22,11 +21,8 @@ def here(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Workspace:
     return workspace
 
 
-def run(*arguments: str) -> int:
-    code: int = suggest.main(
-        args=list(arguments), prog_name="metier eval suggest", standalone_mode=False
-    )
-    return code
+def suggest(*arguments: str) -> int:
+    return run(["eval", "suggest", *arguments])
 
 
 EXPECTED: list[dict[str, Any]] = [
@@ -36,7 +32,7 @@ EXPECTED: list[dict[str, Any]] = [
 
 
 def test_drafts_are_printed_as_yaml(here: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("pdf") == 0
+    assert suggest("pdf") == 0
     out = capsys.readouterr().out
     assert out.startswith("# Evaluation cases, drafted by `metier eval suggest`")
     assert "# near miss: pdf says that it is not for this\n- task: draw charts" in out
@@ -46,7 +42,7 @@ def test_drafts_are_printed_as_yaml(here: Workspace, capsys: pytest.CaptureFixtu
 
 @pytest.mark.usefixtures("here")
 def test_json_has_the_notes_too(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("--json") == 0
+    assert suggest("--json") == 0
     data = json.loads(capsys.readouterr().out)
     follows("eval-suggested", data)
     assert [len(one["notes"]) for one in data["cases"]] == [0, 1]
@@ -57,17 +53,18 @@ def test_a_file_is_written_and_not_overwritten(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "cases.yaml"
-    assert run("--output", str(file)) == 0
+    assert suggest("--output", str(file)) == 0
     printed = capsys.readouterr()
     assert printed.out == ""
     assert f"wrote 2 cases to {file}" in printed.err
     assert yaml.safe_load(file.read_text()) == {"cases": EXPECTED}
     file.write_text("mine")
-    with pytest.raises(UsageError, match="exists") as error:
-        run("--output", str(file))
-    assert error.value.hint == "--force overwrites it"
+    assert suggest("--output", str(file)) == 2
+    err = capsys.readouterr().err
+    assert "exists" in err
+    assert "hint: --force overwrites it" in err
     assert file.read_text() == "mine"
-    assert run("--output", str(file), "--force") == 0
+    assert suggest("--output", str(file), "--force") == 0
     assert yaml.safe_load(file.read_text()) == {"cases": EXPECTED}
 
 
@@ -77,13 +74,25 @@ def test_nothing_to_draft_from_is_told_and_no_file_is_written(
 ) -> None:  # fmt: skip
     monkeypatch.chdir(workspace.root)
     file = tmp_path / "cases.yaml"
-    assert run("--output", str(file)) == 1
+    assert suggest("--output", str(file)) == 1
     assert "there is nothing to draft from" in capsys.readouterr().err
     assert not file.exists()
 
 
 @pytest.mark.usefixtures("here")
-def test_an_unknown_skill_is_an_error_with_the_nearest_name() -> None:
-    with pytest.raises(NotFoundError) as error:
-        run("pdff")
-    assert "pdf" in error.value.hint
+def test_an_unknown_skill_is_an_error_with_the_nearest_name(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert suggest("pdff") == 1
+    assert "pdf" in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_what_is_drafted_can_be_evaluated(
+    here: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = here.root / "cases.yaml"
+    assert suggest("--output", str(file)) == 0
+    capsys.readouterr()
+    run(["eval", str(file), "--json"])
+    data = json.loads(capsys.readouterr().out)
+    assert (data["cases"], data["scored"], data["problems"]) == (2, 2, [])

@@ -32,7 +32,7 @@ def metier(*arguments: str) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=300,
     )
 
 
@@ -78,7 +78,7 @@ def test_help_loads_nothing_heavy(arguments: list[str]) -> None:
         capture_output=True,
         text=True,
         check=True,
-        timeout=60,
+        timeout=300,
     )
     loaded = finished.stdout.splitlines()[-1].split()
     assert "click" in loaded

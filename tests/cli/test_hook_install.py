@@ -364,7 +364,7 @@ def test_the_entry_names_the_script_that_runs(start: list[str], workspace: Works
         env=environment,
         capture_output=True,
         check=True,
-        timeout=60,
+        timeout=300,
     )
     data = json.loads((workspace.root / ".claude" / "settings.json").read_text())
     (group,) = data["hooks"]["UserPromptSubmit"]
@@ -383,7 +383,7 @@ def run_hook(workspace: Workspace, *more: str) -> Printed:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=300,
     )
     return Printed(made.returncode, made.stdout, made.stderr)
 

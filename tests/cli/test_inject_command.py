@@ -87,7 +87,7 @@ def piped(workspace: Workspace, *arguments: str) -> "subprocess.CompletedProcess
         env={**os.environ, "PYTHONUTF8": "1"},
         capture_output=True,
         check=False,
-        timeout=60,
+        timeout=300,
     )
 
 
@@ -106,7 +106,7 @@ def test_a_terminal_gets_a_line_end_and_no_control_characters(workspace: Workspa
     ability(workspace, "colours", text="Red is \x1b[31m in a terminal.")
     keyboard, screen = os.openpty()
     command = [sys.executable, "-m", "metier", "inject", "--task", "x", "-q"]
-    subprocess.run(command, cwd=workspace.root, stdout=screen, check=True, timeout=60)
+    subprocess.run(command, cwd=workspace.root, stdout=screen, check=True, timeout=300)
     os.close(screen)
     with os.fdopen(keyboard, "rb", buffering=0) as terminal:
         assert terminal.read(1000) == b"Red is \\x1b[31m in a terminal.\r\n"

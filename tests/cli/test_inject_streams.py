@@ -33,7 +33,7 @@ def inject(
         input=given,
         capture_output=True,
         check=True,
-        timeout=60,
+        timeout=300,
     )
 
 

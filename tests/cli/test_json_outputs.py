@@ -33,7 +33,7 @@ CARD = (
     "---\nid: {0}\nname: {0}\ndescription: Figures.\ntriggers:\n  keywords: [sql]\n{1}---\nAsk.\n"
 )
 SETTINGS = "disabled = ['off']\n[capabilities]\nexclude = ['nobody', 'excluded']\n"
-ENOUGH = 60.0
+ENOUGH = 300.0
 
 
 def schema(name: str) -> Any:
@@ -291,6 +291,16 @@ def test_outcomes_that_are_kept_and_one_that_is_not(metier_json: Metier, mess: P
         follows(result.data, "history record")
         assert result.data["historyState"] == state
         (mess / ".dci" / "state" / "reliability.v1.json").write_text("?")
+
+
+def test_examples_are_listed_exported_and_removed(metier_json: Metier, mess: Path) -> None:
+    for outcome in ("success", "failure"):
+        metier_json(mess, "history", "record", "good", outcome, "--task", f"a {outcome}")
+    follows(metier_json(mess, "examples", "list").data, "examples list")
+    follows(metier_json(mess, "examples", "export").data, "examples export")
+    removed = metier_json(mess, "examples", "remove", "--all").data
+    follows(removed, "examples remove")
+    assert removed == {"removed": 2}
 
 
 def test_labels_and_the_kill_switch(metier_json: Metier, mess: Path) -> None:

@@ -11,9 +11,10 @@ import pytest
 from conftest import Workspace
 from metier.catalog import Catalog
 from metier.cli import run
-from metier.cli.mcp import opened, stamp
+from metier.cli.mcp import opened
 from metier.cli.session import Session
 from metier.hook.journal import Journal
+from metier.serving.catalog_thread import trust_stamp
 from metier.storage.places import state_home, user_room
 from metier.storage.workspace import MARKS, find_workspace, is_workspace
 
@@ -281,7 +282,7 @@ def test_the_mcp_server_serves_what_is_there_from_memory(
     outside.skill("elsewhere", folder="projects/elsewhere")
     with opened(Session(for_host=True), allow_run=True) as catalog:
         assert names(catalog) == ["one"]
-        assert stamp(catalog) == stamp(catalog)
+        assert trust_stamp(catalog) == trust_stamp(catalog)
         assert not catalog.is_kept
     assert capfd.readouterr().err == ""
     assert rooms() == []

@@ -177,7 +177,7 @@ def test_a_probe_sees_no_number_of_threads_whoever_has_set_it(
         stdin=subprocess.DEVNULL,
         capture_output=True,
         check=True,
-        timeout=60,
+        timeout=300,
     )
     (probe,) = json.loads(finished.stdout)["diagnostics"]["probes"]
     assert (probe["passed"], probe["output"]) == (True, "None\n")

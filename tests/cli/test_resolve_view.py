@@ -447,7 +447,7 @@ def typed_at_terminal(root: Path, typed: str, *arguments: str) -> tuple[int, str
         os.close(keyboard)
         if silences == 60:
             process.kill()
-    return process.wait(timeout=60), click.unstyle(seen.decode())
+    return process.wait(timeout=300), click.unstyle(seen.decode())
 
 
 @pytest.mark.parametrize("mode", ["best-effort", "strict"])

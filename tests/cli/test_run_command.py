@@ -247,7 +247,7 @@ def test_input_comes_from_the_command_line_a_file_or_standard_input(
         capture_output=True,
         text=True,
         check=True,
-        timeout=60,
+        timeout=300,
     )
     assert piped.stdout == "from a pipe\n"
 

@@ -37,7 +37,7 @@ def at_step(agents: Agents, step: str, *arguments: str) -> "subprocess.Popen[str
 
 def ended(process: "subprocess.Popen[str]") -> tuple[int, str]:
     """The exit code, and what was said on standard error."""
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=300)
     return process.returncode, err
 
 
@@ -114,7 +114,7 @@ def test_control_c_while_a_run_is_undone_is_recorded_too(agents: Agents) -> None
 def test_control_c_as_events_says_so_beside_them(held: Agents) -> None:
     process = at_step(held, "b", "run", "three", "x", "--events")
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=300)
     assert process.returncode == 130
     assert json.loads(out.splitlines()[-1])["state"] == "cancelled"
     assert err.startswith("cancelling; Ctrl-C again stops at once\nto go on later: ")
@@ -123,7 +123,7 @@ def test_control_c_as_events_says_so_beside_them(held: Agents) -> None:
 def test_control_c_as_json_still_prints_the_result(held: Agents) -> None:
     process = at_step(held, "b", "run", "three", "x", "--json")
     process.send_signal(signal.SIGINT)
-    out, _ = process.communicate(timeout=60)
+    out, _ = process.communicate(timeout=300)
     assert process.returncode == 130
     follows("run", json.loads(out))
 
@@ -159,7 +159,7 @@ def test_a_signal_that_is_ignored_stays_so(held: Agents) -> None:
     eventually(lambda: "b" in held.calls())
     process.send_signal(signal.SIGHUP)
     held.release()
-    out, _ = process.communicate(timeout=60)
+    out, _ = process.communicate(timeout=300)
     assert (process.returncode, out) == (0, "c\n")
 
 

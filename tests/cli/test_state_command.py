@@ -271,7 +271,7 @@ def test_on_a_terminal_it_asks_first(
 
 
 def git(root: Path, *arguments: str) -> None:
-    subprocess.run(["git", *arguments], cwd=root, check=True, capture_output=True, timeout=60)
+    subprocess.run(["git", *arguments], cwd=root, check=True, capture_output=True, timeout=300)
 
 
 @pytest.mark.skipif(not shutil.which("git"), reason="no git here")

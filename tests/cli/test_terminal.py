@@ -262,7 +262,7 @@ def test_a_closed_stream_is_no_error(two: Workspace, closed: str) -> None:
         env=environment(),
         capture_output=True,
         check=False,
-        timeout=60,
+        timeout=300,
     )
     assert (finished.returncode, finished.stderr) == (0, b"")
 

@@ -393,7 +393,7 @@ def test_an_answer_in_a_pipe_is_no_answer(demanding: Agents, empty_home: Path) -
         input=b"y\ny\n",
         capture_output=True,
         check=False,
-        timeout=60,
+        timeout=300,
     )
     assert finished.returncode == 3
     assert record(empty_home) == {}

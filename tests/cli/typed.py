@@ -12,7 +12,7 @@ from typing import NamedTuple
 from cli.terminals import STYLE, environment, received, terminal
 
 QUESTION = b"[y/N]: "
-ENOUGH = 60.0
+ENOUGH = 300.0
 
 
 class Answered(NamedTuple):

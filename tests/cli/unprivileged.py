@@ -30,5 +30,5 @@ def run_unprivileged(root: Path, *arguments: str, **environment: str) -> Finishe
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=300,
     )

@@ -120,7 +120,7 @@ def run(folder: Path, *command: str, **env: str) -> Finished:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=300,
     )
 
 

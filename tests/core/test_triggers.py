@@ -125,6 +125,15 @@ def test_a_description_without_words_has_no_tasks() -> None:
     assert triggers_of(" … ").wanted == []
 
 
+@pytest.mark.parametrize(
+    "part", [" ", "\n", " \n", "(", "'", '"', ",", "use when ", "the user is ", "not for a ", "\t-"]
+)
+def test_a_flood_is_read_in_passing(part: str) -> None:
+    text = f"Use when joining PDF files. {part * 100_000} Not for {part * 100_000}"
+    assert wanted(text)[0] == "joining PDF files"
+    assert "joining PDF files" in wanted(text, text)
+
+
 TEXTS = st.text("ab Nnotfr.,;()\"'“”—-\n用于。、0", max_size=300) | st.lists(
     st.sampled_from(
         ["Use when", "not for", "Do not use", "or", ",", ".", "merging files", '"do it now"', "(x)"]

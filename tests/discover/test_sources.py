@@ -27,7 +27,7 @@ from metier.values.outcomes import Issue
 
 pytestmark = pytest.mark.slow
 
-BOUND = 60
+BOUND = 300
 """Seconds after which another process counts as stuck."""
 PIN = "0" * 64
 CARD = "---\nid: {id}\nname: Web search\n---\nSearch.\n"

@@ -29,7 +29,7 @@ FULL = b"a" * LARGEST
 OUTSIDE = "cards.example"
 """A name that the tests lead to this machine."""
 PAUSE = 0.02
-ENOUGH = 60.0
+ENOUGH = 300.0
 """Seconds that a server or a look-up keeps waiting."""
 SOON = ENOUGH / 2
 """Seconds that a busy machine may need for what takes none."""

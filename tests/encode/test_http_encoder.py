@@ -17,8 +17,9 @@ def server() -> Iterator[EmbeddingServer]:
         yield served
 
 
-def encoder(server: EmbeddingServer, **more: str) -> HttpEncoder:
-    return HttpEncoder(EncoderSettings("http", url=server.url, model="concepts", **more))
+def encoder(server: EmbeddingServer, api_key_env: str = "", key_host: str = "") -> HttpEncoder:
+    settings = EncoderSettings("http", url=server.url, model="concepts")
+    return HttpEncoder(settings._replace(api_key_env=api_key_env, key_host=key_host))
 
 
 def test_vectors_come_in_the_order_of_the_texts_with_the_length_of_a_unit(

@@ -32,6 +32,7 @@ def repository(workspace: Workspace) -> Workspace:
     git(workspace.root, "init", "-q", "-b", "main")
     workspace.skill("pdf", "Old text.")
     workspace.write("agents/a.yaml", "agentId: a\ndescription: Does it.\n")
+    workspace.write("evals/cases.yaml", "cases: []")
     workspace.write("src/big.bin", b"x" * 100)
     workspace.write("plugin/.claude-plugin/plugin.json", '{"name": "p"}')
     (workspace.root / "linked").symlink_to("skills")
@@ -56,7 +57,8 @@ def test_documents_are_written_and_links_that_stay_inside(
 ) -> None:
     folder = tmp_path / "out"
     assert written(repository, folder) == {
-        "skills/pdf/SKILL.md", "agents/a.yaml", "plugin/.claude-plugin/plugin.json", "linked",
+        "skills/pdf/SKILL.md", "agents/a.yaml", "evals/cases.yaml",
+        "plugin/.claude-plugin/plugin.json", "linked",
     }  # fmt: skip
     assert "Old text." in (folder / "linked/pdf/SKILL.md").read_text()
     assert "New text." in (repository.root / "skills/pdf/SKILL.md").read_text()

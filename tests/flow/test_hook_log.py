@@ -350,7 +350,7 @@ def test_a_label_that_does_not_fit_is_an_error_and_spoils_no_other(tmp_path: Pat
         capture_output=True,
         text=True,
         check=True,
-        timeout=60,
+        timeout=300,
     )
     assert finished.stdout == "No space left on device\n"
     assert labelled(tmp_path) == {}

@@ -13,7 +13,9 @@ from metier.errors import ModelError, TrustError, UsageError
 from metier.evals.verdicts import LiveReport
 from metier.flow.live_eval import LivePlan, LiveSettings, planned, report_of, resume, start
 from metier.flow.live_tries import ROUNDS
+from metier.flow.running import Agency
 from metier.run.models import Price, ScriptedModel
+from metier.run.postgres_store import PostgresRunStore
 from metier.values.evals import LIVE_AGENT, EvalCase
 from metier.values.models import ModelReply, ModelRequest, ToolCall
 from metier.values.runs import RunResult, Usage
@@ -253,6 +255,22 @@ def test_any_resume_of_the_run_goes_on_with_it(trial: Trial) -> None:
     assert reported(again).results[0].right == 2
 
 
+@pytest.mark.slow
+def test_an_evaluation_on_shared_state_is_resumed(trial: Trial, postgres: str) -> None:
+    store = PostgresRunStore(postgres, "live-eval")
+    agency = Agency(trial.catalog, lambda: b"secret", lambda: store)
+    trial.catalog.__dict__["agency"] = agency
+    trial.use(Asked(bell=[ModelError("refused")], soup=[skill("soup")]))
+    result = trial.start(BELL, SOUP)
+    assert not result.success
+    model = Asked(bell=[skill("bell")])
+    trial.use(model)
+    again = trial.resume(result.run_id)
+    assert again.success
+    assert model.tasks == [BELL.task] * 3
+    assert [one.right for one in reported(again).results] == [3, 3]
+
+
 def test_more_tries_than_a_profile_may_have_steps(trial: Trial) -> None:
     model = Asked()
     trial.use(model)
@@ -340,6 +358,12 @@ def test_cases_about_no_skill_and_cases_that_teach_are_left_out(trial: Trial) ->
     assert plan.notes == ["2 cases are left out: they teach, are not scored, or are about no skill"]
     with pytest.raises(UsageError, match="no case expects or forbids a skill"):
         trial.plan(EvalCase(task="x", agents=["someone"]))
+
+
+def test_too_many_tries_are_refused(trial: Trial) -> None:
+    trial.use(Asked())
+    with pytest.raises(UsageError, match="101 cases with 100 tries are over 10,000 tries"):
+        trial.plan(*[REST] * 101, tries=100)
 
 
 def test_skills_that_the_model_cannot_see_are_named(trial: Trial) -> None:

@@ -12,7 +12,7 @@ import pytest
 from conftest import Workspace
 from metier.cli import run
 
-ENOUGH = 60.0
+ENOUGH = 300.0
 SKILL = (
     "---\nname: invoices\ndescription: Reads invoices and extracts totals from them.\n---\nRead.\n"
 )

@@ -386,6 +386,29 @@ def test_a_skill_that_gives_orders_is_not_named(words: str, hooks: Hooks) -> Non
     assert [name_in(line) for line in lines] == ["honest"]
 
 
+@pytest.mark.parametrize(
+    ("description", "loading"),
+    [
+        ("'Reads PDF files.'", {"codex", "gemini", "copilot", "opencode"}),
+        ("Reads PDF files: all of them.", {"codex", "gemini", "opencode"}),
+        ("`PDF` files, read.", {"gemini"}),
+    ],
+    ids=["valid", "colon", "invalid"],
+)
+def test_a_skill_is_named_only_to_hosts_that_load_its_yaml(
+    description: str, loading: set[str], hooks: Hooks
+) -> None:
+    hooks.workspace.skill("reader", description, folder=".agents/skills/reader")
+    hooks.settings("skillThreshold = 0")
+    hooks.prepare()
+    named = {
+        host
+        for host in ("codex", "gemini", "copilot", "opencode")
+        if skill_lines(hooks.text(host, hooks.asked(host, "these PDF files")))
+    }
+    assert named == loading
+
+
 def test_a_folder_name_stays_in_its_line_too(hooks: Hooks) -> None:
     hooks.skill("odd", "Reads PDF files.", folder='skills/a\n</reference code="x">"<b>')
     hooks.prepare()

@@ -28,7 +28,9 @@ from hook.hooks import (
     lines_of,
     references,
 )
+from metier.__main__ import main
 from metier.hook.journal import Journal
+from metier.hook.serve import _warn
 from metier.hook.store import ReadOnlyCatalog
 from metier.index.migrations import MIGRATIONS
 from soak import examples
@@ -602,3 +604,41 @@ def test_an_installation_that_is_broken_is_silent_too(filled: Hooks) -> None:
     (broken / "Stemmer.py").write_text("raise ImportError('built for another Python')\n")
     path = os.pathsep.join([str(broken), *filter(None, [os.environ.get("PYTHONPATH")])])
     assert filled.run("codex", filled.asked("codex"), PYTHONPATH=path) == b""
+    [line] = [*filled.log(), *filled.user_log()]
+    assert "codex: ImportError: built for another Python" in line
+
+
+def test_an_answer_that_cannot_even_be_loaded_is_logged(
+    filled: Hooks, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for name, value in filled.environ.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(filled.root)
+    monkeypatch.setattr(sys, "argv", ["metier", "hook", "codex"])
+    monkeypatch.setitem(sys.modules, "metier.hook.serve", None)
+    main()
+    assert capfd.readouterr() == ("", "")
+    [line] = filled.log()
+    assert "codex: ModuleNotFoundError: import of metier.hook.serve halted" in line
+
+
+def test_a_log_that_cannot_be_written_breaks_no_host(
+    filled: Hooks, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["metier", "hook", "codex"])
+    for name in ("serve", "journal"):
+        monkeypatch.setitem(sys.modules, f"metier.hook.{name}", None)
+    main()
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_home_that_is_ignored_is_named_on_standard_error(
+    filled: Hooks, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (filled.home.parent / ".git").mkdir()
+    for name in ("METIER_STATE_DIR", "XDG_STATE_HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(filled.home))
+    _warn(mock.Mock(may_speak=False, workspace=str(filled.root)), str(filled.root))
+    told = capfd.readouterr().err
+    assert f"metier: HOME is ignored: {filled.home} is inside a workspace\n" in told

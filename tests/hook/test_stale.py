@@ -375,7 +375,7 @@ def run_with(blocked: Blocked, hooks: Hooks) -> bytes:
         capture_output=True,
         cwd=hooks.home,
         env={**os.environ, **hooks.environ},
-        timeout=60,
+        timeout=300,
         check=True,
     )
     assert finished.stderr == b""

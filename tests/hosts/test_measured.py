@@ -47,7 +47,9 @@ def test_the_script_writes_version_and_date_into_the_file_of_a_host(tmp_path: Pa
     assert spec.loader is not None
     tool = module_from_spec(spec)
     spec.loader.exec_module(tool)
-    source = Path(hosts.__file__).with_name("claude_code.py").read_text(encoding="utf-8")
+    source = (Path(hosts.__file__).with_name("known") / "claude_code.py").read_text(
+        encoding="utf-8"
+    )
     (tmp_path / "claude_code.py").write_text(source, encoding="utf-8")
     tool.stamp({"host": "claude-code", "version": "9.8.7", "date": "2026-12-24"}, tmp_path)
     after = (tmp_path / "claude_code.py").read_text(encoding="utf-8")

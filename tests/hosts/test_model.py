@@ -7,14 +7,13 @@ import sys
 import pytest
 
 from metier.discover.plugins import INSTALLED, MANIFEST, NOTED, PLUGIN_FOLDER
-from metier.hook.request import _START_ONLY
 from metier.hook.serve import envelope
-from metier.hosts import HOOKED
+from metier.hosts import HOOKED, honours_the_switch
 from metier.hosts.folders import FOLDERS, PROJECT_FOLDERS
 from metier.hosts.known import HOOKS, HOSTS, SERVERS, host_keys
 from metier.hosts.loading import SWITCH, honours
 from metier.hosts.model import STANDARD_KEYS, UNKNOWN, Host
-from metier.hosts.switches import IGNORE_THE_SWITCH, honours_the_switch
+from metier.hosts.table import IGNORE_THE_SWITCH
 
 SECTIONS = ("loading", "plugins", "listing", "hook", "transcripts")
 WHOLE = ("keys", "switches", "hook_settings", "mcp_settings")
@@ -134,7 +133,6 @@ def test_the_hook_answers_as_the_model_says(host: Host) -> None:
     assert f'"{host.hook.answer}"' in envelope(host.name, "", "text")
     entry = host.hook_settings.entry
     assert entry is None or entry.event == host.hook.event
-    assert (host.hook.sees_prompt is not True) == (host.name in _START_ONLY)
 
 
 def test_neither_a_hook_nor_a_resolution_loads_the_model() -> None:

@@ -71,6 +71,6 @@ def test_what_is_installed_without_a_script_runs_no_file_of_the_folder(tmp_path:
             text=True,
             capture_output=True,
             check=False,
-            timeout=60,
+            timeout=300,
         )
         assert (tmp_path / "hijacked").exists() is is_hijacked

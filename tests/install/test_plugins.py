@@ -98,7 +98,7 @@ class Shim:
             "const say = (value) => console.log(JSON.stringify(value))\n" + code
         )
         finished = subprocess.run(
-            ["node", str(driver)], capture_output=True, text=True, check=False, timeout=60
+            ["node", str(driver)], capture_output=True, text=True, check=False, timeout=300
         )
         assert finished.stderr == ""
         assert finished.returncode == 0
@@ -303,6 +303,6 @@ def test_a_path_with_anything_in_it_is_only_a_path(tmp_path: Path) -> None:
             capture_output=True,
             text=True,
             check=False,
-            timeout=60,
+            timeout=300,
         )
         assert finished.stdout == "metier\n"

@@ -8,13 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metier.hosts.known import HOSTS
+from metier.hosts.known.claude_code import claude_budget, claude_weight
 from metier.listing import rules
 from metier.listing.rules import (
     RULES,
     Scope,
     Skill,
-    claude_budget,
-    claude_weight,
     collated,
     listing_of,
 )
@@ -316,10 +315,8 @@ def test_the_rules_count_with_the_budgets_that_the_host_model_states() -> None:
     claude, codex = HOSTS["claude-code"].listing, HOSTS["codex"].listing
     assert claude
     assert codex
-    assert (claude.context, claude.fraction) == (rules.CLAUDE_CONTEXT, rules.CLAUDE_FRACTION)
-    assert claude.longest == rules.CLAUDE_TEXT
-    assert (codex.context, codex.fraction) == (rules.CODEX_CONTEXT, rules.CODEX_PERCENT / 100)
-    assert codex.longest == rules.CODEX_DESCRIPTION
+    assert claude.characters == claude_budget(None)
+    assert codex.fraction == rules.CODEX_PERCENT / 100
     copilot = HOSTS["copilot"].listing
     assert copilot
     assert copilot.characters == rules.RULES["copilot"].budget(None)  # type: ignore[misc]  # it has one

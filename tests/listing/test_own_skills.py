@@ -20,6 +20,6 @@ def test_own_skills_of_claude_code_take_most_of_a_small_budget() -> None:
     assert 4_000 < listing.used < 8_000
 
 
-@pytest.mark.parametrize("host", ["codex", "cursor", "no-host"])
+@pytest.mark.parametrize("host", ["codex", "cursor", "vscode"])
 def test_hosts_with_skills_on_disk_or_unmeasured_have_none(host: str) -> None:
     assert own_skills(host) == []

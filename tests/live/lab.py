@@ -60,7 +60,11 @@ wire_api = "responses"
 
 [projects."{lab.workspace}"]
 trust_level = "trusted"
-"""
+
+[sandbox_workspace_write]
+exclude_slash_tmp = true
+exclude_tmpdir_env_var = true
+"""  # else its sandbox makes the folders above a temporary home look like a repository
     lab.write(".codex/config.toml", settings)
     return {}
 

@@ -8,8 +8,9 @@ import pytest
 from listing.generated_skills import Generated, generated, write
 from live.lab import Lab, open_lab
 from live.sent import Sent, listing_text, sent_skills
+from metier.hosts.known.claude_code import claude_budget
 from metier.listing.recorder import Finished
-from metier.listing.rules import Listing, Scope, Skill, claude_budget, listing_of
+from metier.listing.rules import Listing, Scope, Skill, listing_of
 
 COUNTS = (3, 50, 212, 500)
 PROMPT = "Say hello."
@@ -41,7 +42,7 @@ def own_skills(lab: Lab, sent: Iterable[Sent]) -> list[Skill]:
             description=skill.text,
             path=f"{root}/{skill.name}/SKILL.md"
             if root
-            else skill.place.replace("&lt;", "<").replace("&gt;", ">"),
+            else skill.location.replace("&lt;", "<").replace("&gt;", ">"),
             root=root,
             scope=scope,
             is_fixed=skill.name not in CLAUDE_COMMANDS,

@@ -15,9 +15,9 @@ from conftest import Workspace
 from mcp_served import ENOUGH, refreshed
 from metier.catalog import Catalog
 from metier.mcp.catalog_thread import CatalogThread
-from metier.mcp.endpoint import Endpoint
 from metier.mcp.http import Guard, serve_http
 from metier.mcp.server import make_server
+from metier.serving.endpoint import Endpoint
 
 META = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",

@@ -32,8 +32,8 @@ from mcp_served import (
     own_home,
 )
 from metier.errors import UsageError
-from metier.mcp.endpoint import Endpoint
 from metier.mcp.http import Guard
+from metier.serving.endpoint import Endpoint
 
 pytestmark = pytest.mark.slow
 

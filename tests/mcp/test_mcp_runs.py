@@ -14,11 +14,12 @@ from mcp.types import CallToolResult
 
 from conftest import Workspace
 from mcp_served import ERAS, asked, called, data_of, error_of, refreshed, server_over
-from metier.cli.mcp import opened, stamp
+from metier.cli.mcp import opened
 from metier.cli.session import Session
 from metier.config.record import TrustRecord
 from metier.mcp.answers import schema
 from metier.mcp.serve import serving
+from metier.serving.catalog_thread import trust_stamp
 
 pytestmark = pytest.mark.slow
 
@@ -150,7 +151,7 @@ def test_a_server_follows_the_users_trust_while_it_serves(workspace: Workspace) 
     session = Session(root=str(workspace.root), quiet=True, for_host=True)
     args = {"agent": "quick", "task": "x", "model": "offline"}
     fresh = partial(opened, session, allow_run=True)
-    with serving(fresh, allow_run=True, stamp=stamp) as server:
+    with serving(fresh, allow_run=True, stamp=trust_stamp) as server:
         assert error_of(called(server, "run_start", args))["code"] == "WORKSPACE_UNTRUSTED"
         workspace.trust()
         assert data_of(called(server, "run_start", args))["agentId"] == "quick"

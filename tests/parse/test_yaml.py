@@ -407,7 +407,7 @@ def test_deep_nesting_behind_any_line_break_does_not_kill_the_process(line_break
         [sys.executable, "-c", program, line_break],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
         env={**os.environ, "PYTHONPATH": str(SOURCE), "PYTHONUTF8": "1"},
     )

@@ -105,7 +105,7 @@ def test_the_first_question_of_a_process_loads_no_numpy_and_the_second_does(
     workspace.skill("other", description="Nothing much.")
     workspace.trust()
     command = [sys.executable, "-c", ASK, str(workspace.root)]
-    finished = subprocess.run(command, capture_output=True, check=True, text=True, timeout=60)
+    finished = subprocess.run(command, capture_output=True, check=True, text=True, timeout=300)
     first, second = finished.stdout.splitlines()
     assert first == "('able::skills/able',) False"
     assert second == "('able::skills/able',) True"

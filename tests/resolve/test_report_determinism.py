@@ -77,7 +77,7 @@ def printed(seed: str, **env: str) -> bytes:
         stdin=subprocess.DEVNULL,
         capture_output=True,
         check=True,
-        timeout=60,
+        timeout=300,
     ).stdout
 
 

@@ -22,6 +22,7 @@ from metier.run.tool import ToolContext
 from metier.values.agents import AgentProfile
 from metier.values.runs import Event, Failure, StepRecord
 from run.random_plans import FAR_AWAY
+from run.stores import Stores
 from run.world import BROKEN, Data, World, agent, delegate, do, forever, parallel, prompt, states
 
 pytestmark = pytest.mark.slow
@@ -76,7 +77,7 @@ def test_of_forked_workers_that_resume_one_run_only_one_executes_it(tmp_path: Pa
     workers = [context.Process(target=_work, args=(path, run_id, ready, told)) for _ in range(4)]
     for one in workers:
         one.start()
-    answers = [told.get(timeout=60) for _ in workers]
+    answers = [told.get(timeout=300) for _ in workers]
     for one in workers:
         one.join(60)
     told.close()
@@ -217,6 +218,33 @@ def test_a_runner_that_wakes_after_its_lease_asks_no_model_and_no_other_agent(
     with pytest.raises(RunLostError):
         world.run(agent(do("a"), step), on_event=freeze)
     assert (world.models, len(world.store.runs())) == ([], 1)
+
+
+@pytest.mark.parametrize("is_resumed", [False, True], ids=["new", "resumed"])
+def test_a_runner_frozen_just_before_it_delegates_starts_no_run_of_the_delegate(
+    stores: Stores, is_resumed: bool
+) -> None:
+    world, there = World(agent(do("x"), agent_id="kid"), store=stores.open()), stores.open()
+    world.acts["x"] = BROKEN
+    runner, profile = world.runner(), agent(delegate("d", "kid"))
+    run_id = world.run(profile).run_id if is_resumed else ""
+    children = there.children(run_id)
+
+    def freeze(event: Event) -> None:
+        if event.kind == "delegation.started":
+            there.claim(event.run_id, OTHER, time.time() + LATER)
+
+    executed = (
+        runner.resume(run_id, on_event=freeze)
+        if is_resumed
+        else runner.run(profile, "do it", on_event=freeze)
+    )
+    with pytest.raises(RunLostError):
+        asyncio.run(executed)
+    (run,) = there.runs(delegated=False)
+    assert (run.state, run.epoch) == ("running", 2 + is_resumed)
+    assert there.children(run.run_id) == children
+    assert world.calls == ["x"] * is_resumed
 
 
 def test_steps_in_flight_stop_once_the_heartbeat_finds_the_run_taken(

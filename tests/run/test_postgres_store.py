@@ -170,6 +170,27 @@ async def _until_a_lock_is_awaited(connection: psycopg.Connection[Any]) -> None:
             await asyncio.sleep(0.005)
 
 
+def test_a_child_run_that_meets_an_uncommitted_claim_of_its_parent_waits_and_is_refused(
+    postgres: str, store: PostgresRunStore
+) -> None:
+    run = begun(store)
+    child = run._replace(run_id="child", key=store.new_key(), parent_run="run", parent_step="d")
+
+    async def main() -> None:
+        with psycopg.connect(postgres) as other:
+            other.execute(tables.CLAIM, (OTHER, LEASE_SECONDS, store.namespace, run.key))
+            beginning = asyncio.create_task(store.begin(child, MINE, run.claim))
+            with psycopg.connect(postgres, autocommit=True) as looking:
+                await _until_a_lock_is_awaited(looking)
+            assert not beginning.done()
+            other.commit()
+        with pytest.raises(RunLostError):
+            await beginning
+
+    asyncio.run(main())
+    assert store.children("run") == []
+
+
 def test_a_claim_waits_for_a_write_that_is_being_committed(
     postgres: str, store: PostgresRunStore
 ) -> None:
@@ -178,7 +199,7 @@ def test_a_claim_waits_for_a_write_that_is_being_committed(
 
     async def main() -> None:
         with psycopg.connect(postgres) as writing:
-            writing.execute(tables.LOCK, (store.namespace, [run.key]))
+            writing.execute(tables.LOCK, ([run.key], store.namespace))
             later = time.time() + LEASE_SECONDS + 1
             task = asyncio.create_task(asyncio.to_thread(store.claim, "run", OTHER, later))
             with psycopg.connect(postgres, autocommit=True) as looking:
@@ -420,6 +441,57 @@ def test_a_run_whose_id_is_taken_is_an_error_of_that_run_only(store: PostgresRun
     assert isinstance(second, StoreError)
     assert "UniqueViolation" in second.message
     assert {one.run_id for one in store.runs()} == {"run", "a", "b"}
+
+
+@pytest.mark.parametrize(
+    ("statement", "values"),
+    [
+        (tables.LOCK, ([1, 2], "team")),
+        (tables.LOCK_AND_ANNOUNCE, ("team", "team", [1, 2], "team")),
+        (tables.SAVE_STEPS, ("team", *["{}"] * 15, "team")),
+        (tables.SAVE_STEP_ALONE, (*["1"] * 13, "team", 1, 1, "team", "team")),
+        (tables.END_RUNS, (*["{}"] * 7, "team")),
+        (tables.END, ("x", 1.0, None, None, None, "team", 1, 1)),
+        (tables.CHECK, ("team", 1, 1)),
+    ],
+    ids=["lock", "lock-and-announce", "steps", "step", "ends", "end", "check"],
+)
+def test_a_new_database_finds_a_run_by_its_key_not_by_reading_its_namespace(
+    database: str, statement: str, values: tuple[Any, ...]
+) -> None:
+    with (
+        closing(PostgresRunStore(database, "team")) as store,
+        psycopg.connect(database, autocommit=True) as connection,
+    ):
+        for number in range(50):
+            begun(store, f"run-{number}")
+        for mode in ("custom", "generic"):
+            connection.execute(f"SET plan_cache_mode = force_{mode}_plan")
+            plan = connection.execute(f"EXPLAIN {statement}", values, prepare=True).fetchall()
+            text = "\n".join(line for (line,) in plan)
+            assert "run_pkey" in text
+            assert "Seq Scan on run" not in text
+
+
+def test_many_runs_that_end_at_once_end_but_those_that_are_lost(store: PostgresRunStore) -> None:
+    runs = [begun(store, f"run-{number}") for number in range(100)]
+    lost = runs[::7]
+    for run in lost:
+        store.claim(run.run_id, OTHER, time.time() + LEASE_SECONDS + 1)
+
+    async def main() -> list[Any]:
+        ended = [
+            one._replace(state="succeeded", finished=1.5, output=['"\\', None]) for one in runs
+        ]
+        return await asyncio.gather(*map(store.end_run, ended), return_exceptions=True)
+
+    results = asyncio.run(main())
+    assert [isinstance(one, RunLostError) for one in results] == [run in lost for run in runs]
+    for run in runs:
+        found = store.run(run.run_id)
+        assert (found.state, found.output) == (
+            ("running", None) if run in lost else ("succeeded", ['"\\', None])
+        )
 
 
 def test_a_batch_is_one_transaction(store: PostgresRunStore) -> None:

@@ -378,6 +378,89 @@ def test_what_was_noted_with_an_old_claim_is_not_stored(stores: Stores) -> None:
     assert len(store.steps(other.key)) == 1
 
 
+def child_of(store: RunStore, run: RunRecord, **more: Any) -> RunRecord:
+    """A run that a step of `run` delegates to, not stored yet."""
+    parent = {"parent_run": run.run_id, "parent_step": "d"}
+    return made(store, **{**parent, "state": "running", "epoch": 1, **more})
+
+
+def test_a_child_run_begins_while_the_claim_of_its_parent_is_the_latest(store: RunStore) -> None:
+    run = begun(store)
+    child = child_of(store, run)
+    wait_for(store.begin(child, MINE, run.claim))
+    assert store.children(run.run_id) == [child]
+
+
+@pytest.mark.parametrize("others", [0, 2], ids=["alone", "with-others"])
+def test_a_child_run_is_not_stored_with_an_old_claim_of_its_parent(
+    stores: Stores, others: int
+) -> None:
+    store, there = stores.open(), stores.open()
+    run = begun(store)
+    claimed = taken(there, run)
+    before = everything(there)
+    store.live = others
+    with pytest.raises(RunLostError) as raised:
+        wait_for(store.begin(child_of(store, run), MINE, run.claim))
+    assert raised.value.code == "RUN_LOST"
+    assert everything(there) == before
+    child = child_of(there, run)
+    wait_for(there.begin(child, OTHER, claimed.claim))
+    assert there.children(run.run_id) == [child]
+
+
+@pytest.mark.parametrize("others", [0, 2], ids=["alone", "with-others"])
+@pytest.mark.parametrize("state", ["succeeded", "failed", "cancelled", "rolled_back"])
+def test_a_child_run_is_not_stored_once_its_parent_has_ended(
+    store: RunStore, state: Any, others: int
+) -> None:
+    run = begun(store)
+    wait_for(store.end_run(run._replace(state=state)))
+    store.live = others
+    with pytest.raises(RunLostError):
+        wait_for(store.begin(child_of(store, run), MINE, run.claim))
+    assert store.children(run.run_id) == []
+
+
+def test_a_child_run_that_is_refused_does_not_stop_what_others_begin(store: RunStore) -> None:
+    store.live = 4
+    good, lost = begun(store), begun(store)
+    taken(store, lost)
+    child, late, other = child_of(store, good), child_of(store, lost), made(store, epoch=1)
+
+    async def main() -> list[Any]:
+        begins = [
+            store.begin(child, MINE, good.claim),
+            store.begin(late, MINE, lost.claim),
+            store.begin(other, MINE),
+            store.save_step(good.claim, step("a", 1)),
+        ]
+        return await asyncio.gather(*begins, return_exceptions=True)
+
+    first, second, third, fourth = wait_for(main())
+    assert (first, third, fourth) == (None, None, None)
+    assert isinstance(second, RunLostError)
+    assert store.children(good.run_id) == [child]
+    assert store.children(lost.run_id) == []
+    assert store.run(other.run_id).state == "running"
+    assert len(store.steps(good.key)) == 1
+
+
+def test_a_child_run_is_not_claimed_with_an_old_claim_of_its_parent(stores: Stores) -> None:
+    store, there = stores.open(), stores.open()
+    run = begun(store)
+    child = child_of(store, run, state="pending", epoch=0)
+    store.add(child)
+    claimed = taken(there, run)
+    with pytest.raises(RunLostError):
+        store.claim(child.run_id, MINE, time.time(), run.claim)
+    assert there.run(child.run_id) == child
+    assert there.claim(child.run_id, OTHER, time.time(), claimed.claim).epoch == 1
+    wait_for(there.end_run(claimed._replace(state="failed")))
+    with pytest.raises(RunLostError):
+        there.claim(child.run_id, OTHER, time.time(), claimed.claim)
+
+
 def test_a_claim_is_checked(store: RunStore) -> None:
     run = begun(store)
     wait_for(store.check(run.claim))

@@ -297,7 +297,7 @@ def spans_in(script: str, **environment: str) -> str:
         capture_output=True,
         text=True,
         check=True,
-        timeout=60,
+        timeout=300,
     )
     return finished.stdout.strip()
 
@@ -361,7 +361,7 @@ def test_the_command_makes_spans_when_a_provider_is_set(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         check=True,
-        timeout=60,
+        timeout=300,
     )
     assert finished.stdout.splitlines()[-3:] == [
         "invoke_agent standard < - True",

@@ -20,7 +20,7 @@ from metier.values.running import ServerSetting
 
 pytestmark = pytest.mark.slow
 
-ENOUGH = 60.0
+ENOUGH = 300.0
 
 SERVER = '''
 import asyncio, os, sys

@@ -255,7 +255,7 @@ sources = [{{ type = "remote", location = "https://127.0.0.1:9/x.md", sha256 = "
             capture_output=True,
             text=True,
             check=False,
-            timeout=60,
+            timeout=300,
         )
         return Ran(finished.returncode, finished.stdout, finished.stderr, list(_read(events)))
 

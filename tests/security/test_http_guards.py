@@ -16,9 +16,9 @@ from starlette.responses import PlainTextResponse
 from conftest import Workspace
 from mcp_served import ENOUGH, METIER, environment, over_http, server_over
 from metier.errors import UsageError
-from metier.mcp.endpoint import Endpoint, read_token
 from metier.mcp.http import Guard, serve_http
-from metier.mcp.slow_clients import LIMITS, Limits
+from metier.serving.endpoint import Endpoint, read_token
+from metier.serving.slow_clients import LIMITS, Limits
 
 pytestmark = pytest.mark.slow
 

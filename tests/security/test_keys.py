@@ -25,7 +25,7 @@ pytestmark = pytest.mark.slow
 
 KEY = "key-of-the-user"
 HELLO = ModelRequest("", [Message("user", "Hello")])
-ENOUGH = 60.0
+ENOUGH = 300.0
 NOT_LOOPBACK = "0.0.0.0"
 """Leads to this machine, but does not say so."""
 REDIRECTS = [301, 302, 303, 307, 308]

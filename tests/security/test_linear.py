@@ -30,7 +30,7 @@ from metier.lint.fix import fix
 from metier.lint.settings import SettingsFile, lint_capabilities
 from metier.lint.skills import lint_skill
 from metier.lint.tiers import lint_agents_file
-from metier.mcp import endpoint, stdio
+from metier.mcp import stdio
 from metier.parse import skills as parse_skills
 from metier.parse import yaml as parse_yaml
 from metier.parse import yaml12
@@ -46,6 +46,7 @@ from metier.run.models.offline import arguments_of, value_of
 from metier.run.sqlite_store import SqliteRunStore
 from metier.safety.markers import defused
 from metier.safety.phrases import find_phrases
+from metier.serving import endpoint
 from metier.values import checks
 from metier.values.agents import CheckpointSettings, Limits
 from metier.values.capabilities import CapabilitiesConfig

@@ -54,7 +54,7 @@ def said(shop: Workspace, **environ: str) -> str:
         capture_output=True,
         text=True,
         check=True,
-        timeout=60,
+        timeout=300,
     )
     return finished.stdout
 

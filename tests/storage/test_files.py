@@ -11,7 +11,7 @@ import pytest
 
 from metier.storage.files import write_atomically
 
-BOUND = 60
+BOUND = 300
 """Seconds after which another process counts as stuck."""
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from metier.storage.room import Room, read_regular
 
-BOUND = 60
+BOUND = 300
 """Seconds after which another process counts as stuck."""
 COUNT_UP = """
 import os, sys

@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Any
 
+from metier.hosts.events import Compacted, Session
+from metier.hosts.transcript_files import UserFolders
 from metier.usage import claude_code
-from metier.usage.folders import UserFolders
-from metier.values.usage import Compacted, Session
 from usage.recorded import (
     SESSION,
     WORKSPACE,

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from metier.hosts.events import Compacted
+from metier.hosts.transcript_files import UserFolders
 from metier.usage import codex
-from metier.usage.folders import UserFolders
-from metier.values.usage import Compacted
 from usage.recorded import (
     SESSION,
     WORKSPACE,

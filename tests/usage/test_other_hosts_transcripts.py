@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from metier.usage.folders import UserFolders
+from metier.hosts.events import Compacted
+from metier.hosts.transcript_files import UserFolders
 from metier.usage.readers import READERS
-from metier.values.usage import Compacted
 from usage.recorded import (
     SESSION,
     WORKSPACE,

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from metier.usage.compressed import NOT_INSTALLED
-from metier.usage.lines import Lines
+from metier.hosts.compressed import NOT_INSTALLED
+from metier.hosts.transcript_lines import Lines
 from usage.recorded import ClaudeCode, codex_call, codex_meta, events, fired, jsonl, unparsed
 
 CHAT = ClaudeCode()

@@ -7,12 +7,12 @@ import click
 
 from metier.catalog import Catalog
 from metier.cli.doctor_shared import Check
-from metier.cli.hosts_here import hosts_here
 from metier.cli.layout import flowed_here, paged, words
 from metier.cli.session import Session, counted
 from metier.core.paths import is_inside
 from metier.flow.host_skills import ORDER, State, Verdict
 from metier.flow.listing import LISTED, HostListing
+from metier.hosts.here import hosts_here
 from metier.hosts.known import HOSTS
 from metier.storage.places import user_home
 
@@ -53,11 +53,11 @@ def _lines(title: str, found: Sequence[Verdict], limit: int) -> Iterator[str]:
             yield f"  and {len(group) - limit:,} more: --limit {len(group)} shows all"
 
 
-def _shown(one: Verdict, home: str) -> str:
+def _shown(verdict: Verdict, home: str) -> str:
     """Where the file is: below the workspace, or below the home folder as `~/…`."""
-    if one.file.endswith(f"/{one.path}"):
-        return one.path
-    return f"~{one.file.removeprefix(home)}" if is_inside(one.file, home) else one.file
+    if verdict.file.endswith(f"/{verdict.path}"):
+        return verdict.path
+    return f"~{verdict.file.removeprefix(home)}" if is_inside(verdict.file, home) else verdict.file
 
 
 def listing_checks(catalog: Catalog) -> Iterator[Check]:

@@ -58,7 +58,7 @@ def _snake(name: str) -> str:
 @metier_command("eval", repeats=True)
 @click.argument("files", nargs=-1, metavar="[FILE]...", type=click.Path(), cls=GroupArgument)
 @click.option("--host", metavar="HOST", type=click.Choice(HOOKED),
-              help="Only skills that this host loads: " + ", ".join(HOOKED) + ".")  # fmt: skip
+              help=f"Only skills that this host loads and shows: {', '.join(HOOKED)}.")  # fmt: skip
 @click.option("--against", metavar="COMMIT|DIR",
               help="Compare with another commit or folder, on the same cases.")  # fmt: skip
 @click.option("--against-setting", "settings", multiple=True, metavar="KEY=VALUE",

@@ -14,7 +14,6 @@ from metier.catalog import Catalog
 from metier.cli.eval_formats import bar_line
 from metier.cli.eval_live_options import CONCURRENCY, TRIES, Asked, LiveOptions
 from metier.cli.eval_live_view import print_report
-from metier.cli.hosts_here import hosts_here
 from metier.cli.review import has_terminal
 from metier.cli.run_agent import CANCELLED, Attended, require_trust
 from metier.cli.run_live import Progress
@@ -35,6 +34,7 @@ from metier.flow.live_eval import (
     resume,
     start,
 )
+from metier.hosts.here import hosts_here
 from metier.storage.places import user_home
 from metier.values.evals import LIVE_AGENT
 from metier.values.runs import Event, OnEvent, RunRecord, RunResult
@@ -188,7 +188,8 @@ def _finish(
     for line in _missing(result, report.errors, report.unfinished):
         session.note_wrapped(line)
     if catalog.is_kept:
-        session.note(f"to go on: {_command(session, result.run_id)}")
+        more = " --max-cost DOLLARS" if _is_too_costly(result) else ""
+        session.note(f"to go on: {_command(session, result.run_id)}{more}")
     return CANCELLED if result.state == "cancelled" else 1
 
 
@@ -202,11 +203,15 @@ def _run_json(result: RunResult) -> Mapping[str, Any]:
     }
 
 
+def _is_too_costly(result: RunResult) -> bool:
+    failure = result.run.failure
+    return failure is not None and failure.code == "RUN_LIMIT_EXCEEDED"
+
+
 def _missing(result: RunResult, errors: int, unfinished: int) -> Iterator[str]:
     """Why tries have no answer."""
-    failure = result.run.failure
-    if failure is not None and failure.code == "RUN_LIMIT_EXCEEDED":
-        yield f"stopped at --max-cost: {failure.message}"
+    if _is_too_costly(result):
+        yield f"stopped: it has cost ${result.usage.cost:.4f}, more than --max-cost"
     if errors:
         first = next(one.failure for one in result.steps if one.state == "failed" and one.failure)
         what = counted(errors, "try", "tries")

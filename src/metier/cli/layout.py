@@ -152,7 +152,11 @@ def _cut(text: str, width: int) -> str:
 
 def paged(lines: Sequence[str]) -> None:
     """Print lines; on a terminal, more than it holds go through the pager."""
+    is_long = sys.stdout.isatty() and len(lines) >= _terminal_height()
+    (click.echo_via_pager if is_long else click.echo)("\n".join(lines))
+
+
+def _terminal_height() -> int:
     import shutil  # only terminals need it
 
-    is_long = sys.stdout.isatty() and len(lines) >= shutil.get_terminal_size().lines
-    (click.echo_via_pager if is_long else click.echo)("\n".join(lines))
+    return shutil.get_terminal_size().lines

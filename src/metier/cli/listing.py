@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from metier.catalog import Catalog
-from metier.cli.hosts_here import hosts_here
 from metier.cli.layout import flowed_here, paged, words
 from metier.cli.session import Session, counted, metier_command
 from metier.core.process import without_garbage_collection
@@ -15,6 +14,7 @@ from metier.core.text import printable
 from metier.errors import UsageError
 from metier.flow.listing import LISTED, HostListing, ListedSkill, TextState
 from metier.flow.listing_plan import greedy_plan, needed_fraction
+from metier.hosts.here import hosts_here
 from metier.hosts.known import HOSTS
 from metier.storage.places import user_home
 
@@ -116,7 +116,7 @@ def _block(found: HostListing, limit: int) -> Iterator[str]:
     yield f"  {_counts(found)}"
     if found.lost_count and found.listing.budget is not None:
         how = "its own counts of use" if found.has_counts else "no counts of use were found"
-        if found.host == "claude-code":
+        if _by_use(found.host):
             yield f"  order: {how}; those used least lose their text first"
     for state, title in _TITLES.items():
         if count := found.counts[state]:
@@ -196,19 +196,25 @@ def _plan(found: HostListing, limit: int) -> Iterator[str]:
         yield f"    shorten {counted(len(short), 'text')} to {short[0].to:,} characters:"
         yield from _rows([f"{one.name} ({one.length:,} characters)" for one in short], limit, 6)
     if (fraction := needed_fraction(found)) is not None:
-        yield f"  or give the listing more of the context: skillListingBudgetFraction {fraction:g}"
+        setting = facts.fraction_setting if (facts := HOSTS[found.host].listing) else ""
+        yield f"  or give the listing more of the context: {setting} {fraction:g}"
+
+
+def _by_use(host: str) -> bool:
+    facts = HOSTS[host].listing
+    return facts is not None and facts.rule == "least used lose text"
 
 
 def _switch(host: str) -> str:
     """How a host switches skills off."""
-    ways = (
+    switches = (
         (one, value)
         for effect in ("off", "manual")
         for one in HOSTS[host].switches
         for value, does in one.effects.items()
         if does == effect and one.key != "enabledPlugins"
     )
-    for one, value in ways:
+    for one, value in switches:
         where = one.file or "SKILL.md"
         return f" ({one.key}: {value}, in {where})"
     return ""
@@ -257,9 +263,10 @@ def _result(found: HostListing, measured: "Measured", show: bool, limit: int) ->
     yield from _rows([_difference(one) for one in measured.differences], limit)
 
 
-def _difference(one: "Difference") -> str:
-    if one.sent is None:
-        return f"{one.name}: not listed"
-    if one.computed is None:
-        return f"{one.name}: listed, but unknown to metier"
-    return f"{one.name}: {len(one.sent):,} characters, computed {len(one.computed):,}"
+def _difference(difference: "Difference") -> str:
+    if difference.sent is None:
+        return f"{difference.name}: not listed"
+    if difference.computed is None:
+        return f"{difference.name}: listed, but unknown to metier"
+    sent, computed = len(difference.sent), len(difference.computed)
+    return f"{difference.name}: {sent:,} characters, computed {computed:,}"

@@ -15,11 +15,9 @@ from metier.cli.groups import with_commands
 from metier.cli.hook import note_next, own_command, plan_for, settings_command, write
 from metier.cli.session import Session, metier_command
 from metier.errors import UsageError
-from metier.flow.boundary import Boundary
-from metier.flow.hook_refresh import depended_on
 from metier.hosts.known import SERVERS
-from metier.mcp.endpoint import PORT, TOKEN_HINT, Endpoint, read_token
-from metier.storage.hook_files import stamp_of
+from metier.serving.catalog_thread import trust_stamp
+from metier.serving.endpoint import PORT, TOKEN_HINT, Endpoint, read_token
 
 _FOR_HTTP = {
     "address": "--listen",
@@ -120,7 +118,7 @@ def _serve(
     fresh = partial(opened, session, allow_run=allow_run)
     if not over_http:
         _check_stdio()
-        run_stdio(fresh, allow_run=allow_run, stamp=stamp)
+        run_stdio(fresh, allow_run=allow_run, stamp=trust_stamp)
         return 0
 
     def ready(url: str) -> None:
@@ -131,7 +129,7 @@ def _serve(
 
     given = read_token(token_file) if token_file else os.environ.get("METIER_MCP_TOKEN", "")
     endpoint = Endpoint(address, port, given, names)
-    run_http(fresh, endpoint, ready, allow_run=allow_run, stamp=stamp)
+    run_http(fresh, endpoint, ready, allow_run=allow_run, stamp=trust_stamp)
     session.note("stopped")
     return 0
 
@@ -153,12 +151,6 @@ def opened(session: Session, *, allow_run: bool) -> Iterator[Catalog]:
         fresh.boundary = boundary._replace(config=boundary.config._replace(probes=()))
     with fresh.catalog() as catalog:
         yield catalog
-
-
-def stamp(catalog: Catalog) -> list[str]:
-    """What the user's trust depends on, as it is now."""
-    boundary = Boundary(catalog.workspace, catalog.trust, catalog.config)
-    return [stamp_of(path) for path in depended_on(boundary)]
 
 
 command = with_commands(_serve, install, uninstall)

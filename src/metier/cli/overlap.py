@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 import click
 
-from metier.cli.layout import one_line, paged, terminal_width, wrapped
+from metier.cli.layout import flowed, one_line, paged, terminal_width, words, wrapped
 from metier.cli.session import Session, complete_names, counted, metier_command, shortened
 from metier.hosts import HOOKED
 from metier.values.overlap import Collision, Edit, Overlap, OverlapPair
@@ -110,8 +110,8 @@ def _rows(found: Overlap, limit: int) -> Iterator[list[str]]:
     for same in found.same[:limit]:
         yield ["same", "1.00", ", ".join(same.names), same.text]
     for cluster in found.clusters[:limit]:
-        words = ", ".join(cluster.words)
-        yield ["cluster", f"{cluster.highest:.2f}", ", ".join(cluster.names), words]
+        names, common = ", ".join(cluster.names), ", ".join(cluster.words)
+        yield ["cluster", f"{cluster.highest:.2f}", names, common]
     for pair in found.pairs:
         yield [
             "pair",
@@ -143,8 +143,8 @@ def _view(found: Overlap, limit: int, width: int) -> Iterator[str]:
         many = counted(len(found.clusters), "group")
         yield from ["", _title("clusters", f"{many} of skills that compete")]
     for cluster in found.clusters[:limit]:
-        words = click.style(", ".join(map(one_line, cluster.words)), bold=True)
-        yield f"  {words}  {len(cluster.names):,} skills, up to {cluster.highest:.2f}"
+        common = click.style(", ".join(map(one_line, cluster.words)), bold=True)
+        yield f"  {common}  {len(cluster.names):,} skills, up to {cluster.highest:.2f}"
         yield from wrapped(shortened(cluster.names, _SHOWN_NAMES), width, "      ")
     yield from _more(len(found.clusters), limit)
     if found.pairs:
@@ -163,8 +163,9 @@ def _more(total: int, limit: int) -> Iterator[str]:
 
 
 def _pair_lines(pair: OverlapPair, width: int) -> Iterator[str]:
-    names = " and ".join(click.style(one_line(name), bold=True) for name in _names(pair))
-    yield f"  {pair.overlap:.2f} {_gauge(pair.overlap)}  {names}"
+    first, second = ([click.style(one, bold=True) for one in words(name)] for name in _names(pair))
+    start = f"  {pair.overlap:.2f} {_gauge(pair.overlap)}  "
+    yield flowed([*first, "and", *second], width, 6, start)
     figures = f"words {pair.words:.2f}, meaning {max(0.0, pair.meaning):.2f}"
     both = f"; both have: {', '.join(pair.shared[:_SHOWN_WORDS])}" if pair.shared else ""
     yield from wrapped(f"{figures}{both}", width, "      ")

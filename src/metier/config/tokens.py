@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import tempfile
 from functools import cache
 from types import ModuleType
 
@@ -67,6 +66,8 @@ def _from_plugins(tiktoken: ModuleType) -> list[str]:
 
 
 def _check_ranks(name: str, file_name: str, sha256: str) -> None:
+    import tempfile  # it loads much, and most need no tokenizer
+
     default = os.path.join(tempfile.gettempdir(), "data-gym-cache")
     set_variables = (os.environ[key] for key in _FOLDER_VARIABLES if key in os.environ)
     folder = next(set_variables, default)

@@ -201,7 +201,7 @@ def _first_line(error: Exception) -> str:
 def freeze(value: Any) -> Any:
     """An immutable deep copy of `value`."""
     if isinstance(value, dict):
-        return FrozenDict({key: freeze(item) for key, item in value.items()})
+        return FrozenDict({key: freeze(item) for key, item in value.items()}) if value else _EMPTY
     if isinstance(value, list | tuple):
         return FrozenList(freeze(item) for item in value)
     return value
@@ -231,6 +231,9 @@ class FrozenDict(dict[str, Any]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return FrozenDict, (dict(self),)
+
+
+_EMPTY = FrozenDict()
 
 
 class FrozenList(list[Any]):

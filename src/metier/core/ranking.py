@@ -20,11 +20,10 @@ the order of their chances:
 
 from __future__ import annotations
 
-from math import fsum
 from operator import itemgetter
 
 from metier.core.terms import ASKING, parts_of, plain_words, raw_words, searched
-from metier.core.weights import IMPACTS, NO_WEIGHT, WEIGHTS, by_length, idf, saturated
+from metier.core.weights import IMPACTS, NO_WEIGHT, WEIGHTS, by_length, idf, saturated, z_scores
 from metier.core.word_table import UNIT, dot, shipped_table
 
 TYPE_CHECKING = False
@@ -214,14 +213,18 @@ class Task:
         self.counts: dict[str, int] = {}
         self.spelled: dict[str, str] = {}
         """A word of the task for each of its terms."""
+        self._vectors: list[Vector | None] = []
         for word in raw_words(text):
             for term in parts_of(word).terms:
                 self.counts[term] = self.counts.get(term, 0) + 1
                 self.spelled.setdefault(term, word if term.isascii() else term)
 
     def vector(self) -> Vector | None:
-        table = shipped_table()
-        return table.vector(plain_words(self.text)[:MOST_VECTOR_WORDS]) if table else None
+        """Its meaning; worked out once."""
+        if not self._vectors:
+            table, words = shipped_table(), plain_words(self.text)[:MOST_VECTOR_WORDS]
+            self._vectors.append(table.vector(words) if table else None)
+        return self._vectors[0]
 
 
 class Terms:
@@ -344,13 +347,14 @@ def _weigh(found: Sequence[Ranked], task: Task, terms: Terms, pool: Pool) -> Non
     """Fill in words, matched words, the share of the name and the evidence of words."""
     wanted = terms.considered
     words = [_Word(term, task, terms) for term in wanted]
+    places = {term: place for place, term in enumerate(wanted)}
     forms = [searched(task.spelled[term], term) for term in wanted[:MOST_BODY_TERMS]]
     documents = [one.document for one in found]
     outside = terms.matches.of([one.key for one in documents])
     for one, inside in zip(found, pool.counts(documents, forms), strict=True):
         has = outside[one.document.key]
         _weigh_related(one, has, terms)
-        _weigh_words(one, words, has, inside, terms.unit)
+        _weigh_words(one, words, places, has, inside, terms.unit)
         names = one.document.name_terms
         one.share = sum([name in task.counts for name in names]) / len(names) if names else 0.0
         if one.share == 1 and not ASKING.issuperset(names):
@@ -370,17 +374,17 @@ def _weigh_related(one: Ranked, has: Mapping[str, int], terms: Terms) -> None:
 def _weigh_words(
     one: Ranked,
     words: Sequence[_Word],
+    places: Mapping[str, int],
     has: Mapping[str, int],
     inside: Mapping[int, int],
     unit: float,
 ) -> None:
-    """`inside` says how often the body has the word at each position."""
+    """`places` are the positions of words; `inside` says how often the body has the one there."""
     part = BODY / by_length("body", one.document.body_words)
     total, evidence = one.words, one.related
-    for place, word in enumerate(words):
+    for place in sorted({places[term] for term in has if term in places} | inside.keys()):
+        word = words[place]
         stored, count = has.get(word.term, NO_WEIGHT), inside.get(place, 0)
-        if stored == NO_WEIGHT and not count:
-            continue
         alone = whole = IMPACTS[stored]
         if count:
             whole = saturated(WEIGHTS[stored] + part * count)
@@ -404,10 +408,10 @@ def _ordered_by_meaning(found: list[Ranked], task: Task, pool: Pool) -> list[Ran
     if own is not None and pool.mean is not None:
         _compare(found, own, pool.mean, pool)
     best = max((one.words for one in found), default=0.0)
-    by_words = _z(
+    by_words = z_scores(
         [(one.words / best if best > 0 else 0.0) + NAME_SHARE * one.share for one in found]
     )
-    by_meaning = _z([one.cosine for one in found])
+    by_meaning = z_scores([one.cosine for one in found])
     gate = MEANING * min(1.0, FULL_MEANING / max(1, len(task.counts)))
     for one, words, meaning in zip(found, by_words, by_meaning, strict=True):
         one.score = round(words + gate * meaning, 6)
@@ -439,12 +443,3 @@ def _compare(found: Sequence[Ranked], task: Vector, mean: Vector, pool: Pool) ->
         if one.document.vector is not None:
             length = max(1, middle - 2 * along_mean) ** 0.5
             one.cosine = round(pool.scale * (along - beside) / max(1.0, length * own_length), 9)
-
-
-def _z(numbers: Sequence[float]) -> list[float]:
-    """How many standard deviations above the mean each number is."""
-    if not numbers:
-        return []
-    mean = fsum(numbers) / len(numbers)
-    spread = (fsum((number - mean) ** 2 for number in numbers) / len(numbers)) ** 0.5
-    return [(number - mean) / spread if spread > 1e-9 else 0.0 for number in numbers]

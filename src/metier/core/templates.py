@@ -10,6 +10,7 @@ from jinja2.compiler import find_undeclared
 from jinja2.parser import Parser
 
 from metier.core.bounded_jinja import environment
+from metier.core.json_values import thaw
 from metier.core.template_names import free_names
 from metier.core.template_work import LONGEST, MOST_BITS, OverdueError, begin, end, is_going_on
 
@@ -81,16 +82,28 @@ def compiled_expression(text: str) -> Compiled:
 
 def compiled_value(value: Any) -> Compiled:
     """Compile every text in `value`; a lone `{{ … }}` keeps the type of its value."""
+    return _compiled_value(value) if _has_template(value) else lambda _names: thaw(value)
+
+
+def _compiled_value(value: Any) -> Compiled:
     if isinstance(value, str):
         inner = _only_expression(value)
         return compiled_expression(inner) if inner is not None else compiled_text(value)
     if isinstance(value, Mapping):
-        parts = {key: compiled_value(one) for key, one in value.items()}
+        parts = {key: _compiled_value(one) for key, one in value.items()}
         return _together(lambda names: {key: part(names) for key, part in parts.items()})
     if isinstance(value, list | tuple):
-        items = [compiled_value(one) for one in value]
+        items = [_compiled_value(one) for one in value]
         return _together(lambda names: [item(names) for item in items])
     return lambda _names: value
+
+
+def _has_template(value: Any) -> bool:
+    if isinstance(value, str):
+        return is_template(value)
+    if isinstance(value, Mapping):
+        return any(map(_has_template, value.values()))
+    return isinstance(value, list | tuple) and any(map(_has_template, value))
 
 
 def _together(fill: Compiled) -> Compiled:

@@ -10,6 +10,8 @@ from metier.core.text import is_cjk
 MOST_TASKS = 12
 """The tasks that are taken from one text."""
 LONGEST_TASK = 200
+LONGEST_TEXT = 10_000
+"""Characters of a description that are looked at."""
 _FEWEST_WORDS = 2
 _ARTICLES = frozenset(("a", "an", "the", "any", "every", "this", "that", "your", "my"))
 _FEWEST_CHARACTERS = 2
@@ -61,6 +63,7 @@ _INSTEAD = re.compile(
     r"\s*[-–—:;,(]*\s*\b(?:use|see|try|prefer)\b[^.;]{0,60}?(?:\binstead\b|\bfor\s+(?:that|those|these)\b).*",
     re.IGNORECASE | re.DOTALL,
 )
+_SPACES, _EMPTY_LINES = re.compile(r"[^\S\n]+"), re.compile(r"\n(?: ?\n)+")
 _THEIR = re.compile(r"\btheir\b", re.IGNORECASE)
 _EDGES = " \t\n.,;:!?。，、；：！？-–—*•`\"'“”‘’()[]…"
 
@@ -81,7 +84,7 @@ class Triggers(NamedTuple):
 
 def triggers_of(text: str, examples: Iterable[str] = (), is_word: IsWord = bool) -> Triggers:
     """The tasks in a description and its examples, each once, in the order of the text."""
-    about, against = split_clauses(text)
+    about, against = split_clauses(_EMPTY_LINES.sub("\n\n", _SPACES.sub(" ", text[:LONGEST_TEXT])))
     found = [*map(_trimmed, examples), *_quoted(about)]
     found += [_as_task(one, is_word) for clause in _when(about) for one in _items(clause)]
     named = _distinct(found)

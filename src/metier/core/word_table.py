@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import os
 import sys
-from array import array
 from operator import mul
 
 TYPE_CHECKING = False
@@ -40,6 +39,8 @@ _LANE = 8
 """Bytes of a number in a packed row: `MOST_WORDS` rows add up to less than they hold."""
 _ABOVE_ZERO = 1 << 23
 """More than any scale times any number of a row."""
+_SHIFTED = bytes(byte ^ 0x80 for byte in range(256))
+"""The byte of each number of a row plus 128."""
 _MOST_PACKED = 16_000
 _MOST_NEAR = 8_000
 _ENDINGS = (
@@ -88,6 +89,8 @@ class WordTable:
         self._nearness = section("B", 1, count * self._most_related)
         self._count = count
         self._packed: dict[str, int] = {}
+        self._ones = int.from_bytes((b"\1" + bytes(_LANE - 1)) * self.dimensions, "little")
+        """A row of ones, packed."""
         self._near: dict[str, list[tuple[str, float]]] = {}
         self._ranges: dict[bytes, tuple[int, int]] = {}
         self._is_ascii = False
@@ -160,9 +163,11 @@ class WordTable:
         row, packed = self.find(word), 0
         if row is not None:
             start, scale = row * self.dimensions, self._scales[row]
-            numbers = self._rows[start : start + self.dimensions]
-            lanes = array("Q", [_ABOVE_ZERO + scale * number for number in numbers])
-            packed = int.from_bytes(lanes.tobytes(), "little")
+            wide = bytearray(_LANE * self.dimensions)
+            wide[::_LANE] = bytes(self._rows[start : start + self.dimensions]).translate(_SHIFTED)
+            packed = (
+                scale * int.from_bytes(wide, "little") + (_ABOVE_ZERO - 128 * scale) * self._ones
+            )
         if len(self._packed) < _MOST_PACKED:
             self._packed[word] = packed
         return packed

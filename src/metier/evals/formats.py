@@ -19,7 +19,6 @@ _LONGEST_NAME = 300
 _MOST_NAMES = 100
 _DEEPEST = 5
 _MOST_PROBLEMS = 20
-"""A file that holds something else has a problem in every row."""
 
 LoadYaml = Callable[[str], tuple[Any, Sequence[str]]]
 """The value of a YAML text, and what is wrong with it. Raises `ValueError`."""
@@ -65,9 +64,9 @@ def read_cases(raw: bytes, file: str, *, skill: str, load_yaml: LoadYaml) -> Cas
     reader = _Reader(file)
     reader.problems += [CaseProblem(file, flaw) for flaw in flaws[:_MOST_PROBLEMS]]
     reader.read(value, skill, is_positive=False, depth=0)
-    if not reader.cases and all(one.message == _UNSAID for one in reader.problems):
+    if not reader.cases and not reader.problems and reader.faults.keys() <= {_UNSAID}:
         raise NoCasesError("it has no cases that say what should come")
-    return CaseFile(reader.cases, reader.problems)
+    return CaseFile(reader.cases, [*reader.problems, *reader.told()])
 
 
 def _value(raw: bytes, file: str, load_yaml: LoadYaml) -> tuple[Any, Sequence[str]]:
@@ -122,6 +121,9 @@ class _Reader:
         """Rows that were seen."""
         self.cases: list[EvalCase] = []
         self.problems: list[CaseProblem] = []
+        """Those of the file."""
+        self.faults: dict[str, list[int]] = {}
+        """What is wrong with cases → their numbers."""
 
     def read(self, value: Any, skill: str, *, is_positive: bool, depth: int) -> None:
         """Read rows; `is_positive` if a row without a word on it means that the skill fires."""
@@ -193,10 +195,15 @@ class _Reader:
 
     def _complain(self, text: str) -> None:
         self.count += 1
-        if len(self.problems) < _MOST_PROBLEMS:
-            self.problems.append(CaseProblem(self._file, text, self.count))
-        elif len(self.problems) == _MOST_PROBLEMS:
-            self.problems.append(CaseProblem(self._file, "more cases of this file have problems"))
+        self.faults.setdefault(text, []).append(self.count)
+
+    def told(self) -> list[CaseProblem]:
+        """A line for each fault, with the first case that has it."""
+        found = []
+        for text, (first, *others) in self.faults.items():
+            more = f", as in {len(others)} more" if others else ""
+            found.append(CaseProblem(self._file, f"{text}{more}", first))
+        return found[:_MOST_PROBLEMS]
 
 
 def _fault(task: Any, expects: Mapping[str, Any]) -> str:

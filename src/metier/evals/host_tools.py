@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from metier.hosts.known import HOSTS
+from metier.hosts.tools import Tool
 from metier.values.models import ToolSpec
 
 _BEFORE_A_PATH = frozenset("/._-") | frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
@@ -19,68 +21,20 @@ class HostTools(NamedTuple):
     """The argument of `loader` that names the skill."""
 
 
-def _tool(name: str, about: str, /, **arguments: str) -> ToolSpec:
-    """A tool whose arguments are texts; the first is required."""
-    fields = {one: {"type": "string", "description": text} for one, text in arguments.items()}
-    first = next(iter(arguments))
-    return ToolSpec(name, about, {"type": "object", "properties": fields, "required": [first]})
+def _spec(tool: Tool) -> ToolSpec:
+    texts = tool.arguments.items()
+    fields = {name: {"type": "string", "description": about} for name, about in texts}
+    first = next(iter(tool.arguments))
+    schema = {"type": "object", "properties": fields, "required": [first]}
+    return ToolSpec(tool.name, tool.about, schema)
 
-
-_LOADS = "Load a skill from the list of available skills: its instructions are returned."
-_WHICH = "The name of the skill, as listed"
-_READS = "Read a file."
-_RUNS = "Run a command in a shell and return what it prints."
-_PATH = "The absolute path of the file"
-_COMMAND = "The command"
 
 HOST_TOOLS: Mapping[str, HostTools] = {
-    "claude-code": HostTools(
-        (
-            _tool("Skill", _LOADS, skill=_WHICH, args="Arguments for the skill, if it takes any"),
-            _tool("Read", _READS, file_path=_PATH),
-            _tool("Bash", _RUNS, command=_COMMAND),
-        ),
-        "Skill",
-        "skill",
-    ),
-    "codex": HostTools(
-        (
-            _tool(
-                "exec_command",
-                f"{_RUNS} To use a listed skill, first read its SKILL.md with it.",
-                cmd=_COMMAND,
-            ),
-        )
-    ),
-    "copilot": HostTools(
-        (
-            _tool("skill", _LOADS, skill=_WHICH),
-            _tool("view", _READS, path=_PATH),
-            _tool("bash", _RUNS, command=_COMMAND),
-        ),
-        "skill",
-        "skill",
-    ),
-    "gemini": HostTools(
-        (
-            _tool("activate_skill", _LOADS, name=_WHICH),
-            _tool("read_file", _READS, file_path=_PATH),
-            _tool("run_shell_command", _RUNS, command=_COMMAND),
-        ),
-        "activate_skill",
-        "name",
-    ),
-    "opencode": HostTools(
-        (
-            _tool("skill", _LOADS, name=_WHICH),
-            _tool("read", _READS, filePath=_PATH),
-            _tool("bash", _RUNS, command=_COMMAND),
-        ),
-        "skill",
-        "name",
-    ),
+    name: HostTools(tuple(map(_spec, host.tools.tools)), host.tools.loader, host.tools.argument)
+    for name, host in HOSTS.items()
+    if host.tools is not None
 }
-"""One for each host whose listing is known. Names of tools and arguments are the hosts'."""
+"""For each host whose tools are known. Names of tools and arguments are the hosts'."""
 
 
 class Loading(NamedTuple):

@@ -119,6 +119,10 @@ class ShownPool(CachedPool):
     def all_nameable(self) -> frozenset[int]:
         return super().all_nameable() & self._cut.visible
 
+    def chances(self, task: Task) -> Mapping[int, float]:
+        """Without those of skills whose text is cut: their examples do not count."""
+        return {key: one for key, one in super().chances(task).items() if key not in self._cut}
+
     def candidates(self, keys: Sequence[int] | None) -> list[Document]:
         cut = self._cut
         return [

@@ -9,6 +9,7 @@ from metier.config import Config
 from metier.config.owners import git_output
 from metier.discover.plugins import PLUGIN_FOLDER
 from metier.errors import NotFoundError
+from metier.flow.examples import CASE_FILES, CASES_FOLDER
 from metier.storage.workspace import SETTINGS_FILE
 from metier.values.files import LARGEST, SKILL_NAMES
 
@@ -89,6 +90,7 @@ def _is_wanted(entry: _Entry, config: Config) -> bool:
             or name == SETTINGS_FILE
             or f"/{path}".endswith(_BESIDE)
             or posixpath.basename(parent) == PLUGIN_FOLDER
+            or (parent == CASES_FOLDER and name.endswith(CASE_FILES))
             or parent in {folder.rstrip("/") for folder in folders}
         )
     )

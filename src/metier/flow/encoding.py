@@ -42,10 +42,7 @@ class EncodedTask(Task):
 
     def __init__(self, text: str, vector: "Vector | None") -> None:
         super().__init__(text)
-        self._vector = vector
-
-    def vector(self) -> "Vector | None":
-        return self._vector
+        self._vectors = [vector]
 
 
 class Encoding:

@@ -6,8 +6,8 @@ import stat
 from collections.abc import Sequence
 
 from metier.core.names import team_name
-from metier.flow.beside import is_set_beside
-from metier.hosts.loading import SWITCH, honours, owners
+from metier.hosts.beside import is_set_beside
+from metier.hosts.loading import SWITCH, Yaml, honours, owners
 from metier.hosts.model import Host
 from metier.hosts.places import loading_hosts, locations_of
 from metier.lint import lint_document
@@ -52,7 +52,13 @@ def _hosts(found: Found, parsed: Parsed) -> int:
     """The hosts that can load a skill, as the catalog keeps them."""
     if found.kind != "skill" or parsed.matter is None:
         return 0
-    return loading_hosts(locations_of(found.path, found.plugin, found.also), parsed.matter.data)
+    locations = locations_of(found.path, found.plugin, found.also)
+    return loading_hosts(locations, parsed.matter.data, _yaml(parsed))
+
+
+def _yaml(parsed: Parsed) -> Yaml:
+    codes = {issue.code for issue in parsed.issues}
+    return "invalid" if "FM103" in codes else "colon" if "FM104" in codes else "valid"
 
 
 def _card_text(card: Card) -> str:

@@ -8,9 +8,9 @@ from metier.evals.drafts import Draft, Subject, drafted
 from metier.evals.drafts import as_yaml as as_yaml
 from metier.flow.overlap import Compared, compared_skills, why_not_compared
 from metier.flow.separating import Separator, triggers
+from metier.hosts import nameable_to
 from metier.index.pools import pool_of
 from metier.index.store import Store
-from metier.storage.pool import nameable_to
 from metier.values.capabilities import CapabilitiesConfig
 from metier.values.rows import Row
 

@@ -188,13 +188,13 @@ class _Scorer:
         self._catalog = catalog
         self._host = host
         self._names = Names(catalog)
-        self._learnt = {_plain(one.task) for one in catalog.examples.all()}
+        self._learnt = {(one.kind, _plain(one.task)) for one in catalog.examples.all()}
         self._explained = 0
         self.threshold = 0.0
 
     def result(self, case: EvalCase) -> CaseResult:
         result = self._names.resolved(case)
-        if case.training or _plain(case.task) in self._learnt:
+        if case.training or self._is_learnt(case):
             return replace(result, is_training=True)
         if not result.is_scored:
             return result
@@ -214,6 +214,12 @@ class _Scorer:
         )
         result = replace(result, faults=faults_of(result))
         return self._with_reasons(result) if result.faults else result
+
+    def _is_learnt(self, case: EvalCase) -> bool:
+        """Whether the task is an example of a skill, or of an agent that it is about."""
+        kinds = ("skill", "agent") if case.agents else ("skill",)
+        task = _plain(case.task)
+        return any((kind, task) in self._learnt for kind in kinds)
 
     def _with_reasons(self, result: CaseResult) -> CaseResult:
         """Why an expected skill is not named, and which is first."""

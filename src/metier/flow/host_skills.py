@@ -1,26 +1,28 @@
 """What a host makes of every skill in the catalog: it loads as a name, or not, and why."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from typing import Any, Literal, NamedTuple, get_args
 
-from metier.flow.host_settings import HostSettings, read_host_settings
-from metier.hosts.loading import SWITCH, DoesNotLoad, Loads, Location
+from metier.hosts.known import HOSTS
+from metier.hosts.loading import SWITCH, DoesNotLoad, Loads, Location, Yaml, drops_invalid
 from metier.hosts.model import UNKNOWN, Host
 from metier.hosts.places import FOLDER_NAMES, judged, locations_of
-from metier.index.host_rows import HostRow, host_rows
+from metier.hosts.shown import Scope
+from metier.hosts.skill_settings import HostSettings, read_host_settings
+from metier.index.host_rows import UNNAMED, HostRow, host_row, host_rows
 from metier.index.store import Store
-from metier.listing.rules import Scope
 from metier.storage.room import read_regular
 
 State = Literal["does-not-load", "off", "never-shown", "twice", "elsewhere", "loads"]
 
 
-class Place(NamedTuple):
+class FoundAt(NamedTuple):
     """Where a host finds a skill."""
 
     file: str
-    """The absolute path, links not followed."""
+    """The absolute path, links not followed; empty if it is the one in the catalog."""
     root: str
     """The folder of skills around it; empty if unknown."""
     scope: Scope
@@ -31,13 +33,13 @@ class HostSkill(NamedTuple):
 
     row: HostRow
     outcome: Loads | DoesNotLoad
-    place: Place
+    found_at: FoundAt
     switches: Mapping[str, str]
     """The values of switches outside of SKILL.md, by key."""
 
     @property
     def folder(self) -> str:
-        return self.row.file.split("/")[-2]
+        return self.row.file.rsplit("/", 2)[-2]
 
     @property
     def is_hidden(self) -> bool:
@@ -59,9 +61,33 @@ class HostView(NamedTuple):
 
 def host_view(store: Store, host: Host, workspace: str, home: str) -> HostView:
     """What a host makes of every skill in the catalog."""
-    settings = read_host_settings(host, workspace, home)
+    settings = _settings(host, workspace, home)
     look = _Look(host, settings, workspace, home)
     return HostView(host, settings, [look.at(row) for row in host_rows(store)])
+
+
+def _settings(host: Host, workspace: str, home: str) -> HostSettings:
+    return read_host_settings(host.skill_settings, workspace, home)
+
+
+class HostLooks:
+    """Asks the rules of hosts about single skills, whatever the others are."""
+
+    def __init__(self, store: Store, workspace: str, home: str) -> None:
+        self._store = store
+        self._looks = {
+            name: _Look(host, _settings(host, workspace, home), workspace, home)
+            for name, host in HOSTS.items()
+            if host.loading is not None
+        }
+
+    def at(self, path: str) -> "dict[str, Verdict]":
+        """What each host that loads skills makes of the skill at `path`, if there is one."""
+        return {
+            name: _verdict(look.at(row), {}, {})
+            for row in host_row(self._store, path)
+            for name, look in self._looks.items()
+        }
 
 
 _FOLDER, _NAME = "\x01", "\x02"
@@ -70,12 +96,16 @@ _NOTHING: Mapping[str, str] = {}
 _STAND_IN = "x"
 """For a description that is not known."""
 _LARGEST = 1 << 20
-_NOWHERE = Place("", "", "project")
+_NOWHERE = FoundAt("", "", "project")
 """Of a skill that does not load."""
 
 
-_SYSTEM = "/.system/"
-"""Around the skills that Codex writes to disk itself."""
+_OWN = tuple(
+    f"/{host.loading.own_folder}/"
+    for host in HOSTS.values()
+    if host.loading is not None and host.loading.own_folder
+)
+"""Around the skills that hosts put on disk themselves."""
 
 
 class _Look:
@@ -83,43 +113,44 @@ class _Look:
 
     def __init__(self, host: Host, settings: HostSettings, workspace: str, home: str) -> None:
         self._host = host
-        self._settings = settings
+        self._switched = settings.switched
         self._workspace = workspace
         self._home = home
-        self._known: dict[tuple[str, ...], tuple[Loads | DoesNotLoad, Place]] = {}
+        self._known: dict[tuple[str, ...], tuple[Loads | DoesNotLoad, FoundAt]] = {}
 
     def at(self, row: HostRow) -> HostSkill:
         if not row.name:
             return self._unparsed(row)
         path, _, file = row.path.rpartition("/")
         above, _, folder = path.rpartition("/")
-        special = row.unnamed or row.undescribed or row.manual or row.also
-        special = special or row.no_yaml or row.has_colon
-        if special or not above or folder in FOLDER_NAMES:
+        if (
+            not above
+            or folder in FOLDER_NAMES
+            or ((row.issues or row.manual or row.also) and row.is_odd)
+        ):
             switches = self._switches(row, folder)
             return HostSkill(row, *self._judged(row, switches), switches)
-        outcome, place = self._around(row, above, file)
-        switches = self._switches(row, folder) if isinstance(outcome, Loads) else _NOTHING
-        if switches:
+        outcome, found_at = self._around(row, above, file)
+        if not isinstance(outcome, Loads):
+            return HostSkill(row, _hinted(outcome, folder), _NOWHERE, _NOTHING)
+        if self._switched and (switches := self._switched(row, folder)):
             return HostSkill(row, *self._judged(row, switches), switches)
         own = row.name.rpartition(":")[2] if row.plugin else row.name
-        if not isinstance(outcome, Loads):
-            return HostSkill(row, _filled(outcome, folder, own), _NOWHERE, switches)
-        return HostSkill(row, _filled(outcome, folder, own), _moved(place, folder), switches)
+        return HostSkill(row, _named(outcome, folder, own), _moved(found_at, folder), _NOTHING)
 
     def _unparsed(self, row: HostRow) -> HostSkill:
         """A file that metier cannot parse: some hosts load it all the same."""
         folder = os.path.basename(os.path.dirname(row.file))
         named = row._replace(name=folder, description=_STAND_IN)
         switches = self._switches(named, folder)
-        outcome, place = self._judged(named, switches)
+        outcome, found_at = self._judged(named, switches)
         if isinstance(outcome, DoesNotLoad):
             return HostSkill(row, outcome, _NOWHERE, switches)
         headless = self._host.loading.headless if self._host.loading else UNKNOWN
         if row.reason == "unparseable" and headless == "loads":
             text = _first_line(row.file)
-            named = named._replace(description=text, unnamed=1)
-            return HostSkill(named, outcome, place, switches)
+            named = named._replace(description=text, issues=UNNAMED)
+            return HostSkill(named, outcome, found_at, switches)
         if row.reason == "unparseable" and headless == "dropped":
             return HostSkill(row, self._dropped(), _NOWHERE, switches)
         message = f"not read by metier: {row.reason}"
@@ -130,17 +161,10 @@ class _Look:
         message = f"{self._host.title} drops a file without valid front matter"
         return DoesNotLoad("no-front-matter", message, "metier lint says what is wrong")
 
-    def _drops(self, row: HostRow) -> bool:
-        """Whether the host drops a skill for front matter that metier repairs."""
-        invalid = self._host.loading.invalid if self._host.loading else UNKNOWN
-        if row.no_yaml:
-            return invalid in ("colons load", "dropped")
-        return bool(row.has_colon) and invalid == "dropped"
-
     def _switches(self, row: HostRow, folder: str) -> Mapping[str, str]:
-        return self._settings.switched(row, folder) if self._settings.switched else _NOTHING
+        return self._switched(row, folder) if self._switched else _NOTHING
 
-    def _around(self, row: HostRow, above: str, file: str) -> tuple[Loads | DoesNotLoad, Place]:
+    def _around(self, row: HostRow, above: str, file: str) -> tuple[Loads | DoesNotLoad, FoundAt]:
         """What the host makes of a skill without switches in the folder `above`."""
         key = (above, file, row.plugin)
         known = self._known.get(key)
@@ -155,7 +179,7 @@ class _Look:
 
     def _judged(
         self, row: HostRow, switches: Mapping[str, str]
-    ) -> tuple[Loads | DoesNotLoad, Place]:
+    ) -> tuple[Loads | DoesNotLoad, FoundAt]:
         name = row.name.rpartition(":")[2] if row.plugin else row.name
         data = {
             "name": "" if row.unnamed else name,
@@ -164,24 +188,30 @@ class _Look:
         }
         locations = locations_of(row.path, row.plugin, row.others)
         outcome, location = judged(self._host, locations, data, switches)
-        if isinstance(outcome, Loads) and self._drops(row):
+        if isinstance(outcome, Loads) and drops_invalid(self._host, _yaml(row)):
             return self._dropped(), _NOWHERE
-        return outcome, self._place(row, location)
+        return outcome, self._found_at(row, location)
 
-    def _place(self, row: HostRow, location: Location) -> Place:
+    def _found_at(self, row: HostRow, location: Location) -> FoundAt:
         path = location.path
         if location.plugin:
-            return Place(row.file, _root_of(row.file), "plugin")
+            return FoundAt("", _root_of(row.file), "plugin")
         scope: Scope = "project"
-        if _SYSTEM in path:
+        own = next((one for one in _OWN if one in path), "")
+        if own:
             scope = "system"
         elif path.startswith(("/", "~")):
             scope = "user" if path.startswith("~") else "admin"
         at_home = self._home + path[1:] if path.startswith("~") else path
         file = os.path.join(self._workspace, at_home)
-        if scope == "system":
-            return Place(file, file[: file.index(_SYSTEM) + len(_SYSTEM) - 1], scope)
-        return Place(file, _root_of(file, len(file) - len(path)), scope)
+        shown = "" if file == row.file else file
+        if own:
+            return FoundAt(shown, file[: file.index(own) + len(own) - 1], scope)
+        return FoundAt(shown, _root_of(file, len(file) - len(path)), scope)
+
+
+def _yaml(row: HostRow) -> Yaml:
+    return "invalid" if row.no_yaml else "colon" if row.has_colon else "valid"
 
 
 def _first_line(file: str) -> str:
@@ -199,18 +229,26 @@ def _root_of(file: str, start: int = 0) -> str:
     return file[: at + len("/skills")] if at >= 0 else ""
 
 
-def _filled(outcome: Loads | DoesNotLoad, folder: str, name: str) -> Loads | DoesNotLoad:
+def _named(outcome: Loads, folder: str, name: str) -> Loads:
     """The outcome for a skill, from that for its stand-in."""
-    if isinstance(outcome, Loads):
+    if outcome.name == _NAME:
+        called = name
+    else:
         called = outcome.name.replace(_FOLDER, folder).replace(_NAME, name)
-        return Loads(called, outcome.hidden_by, outcome.doubt)
+    return Loads(called, outcome.hidden_by, outcome.doubt)
+
+
+def _hinted(outcome: DoesNotLoad, folder: str) -> DoesNotLoad:
+    """The same for a skill that does not load."""
     if _FOLDER not in outcome.hint:
         return outcome
     return outcome._replace(hint=outcome.hint.replace(_FOLDER, folder))
 
 
-def _moved(place: Place, folder: str) -> Place:
-    return Place(place.file.replace(_FOLDER, folder), place.root, place.scope)
+def _moved(found_at: FoundAt, folder: str) -> FoundAt:
+    if not found_at.file:
+        return found_at
+    return FoundAt(found_at.file.replace(_FOLDER, folder), found_at.root, found_at.scope)
 
 
 class Verdict(NamedTuple):
@@ -233,14 +271,17 @@ ORDER: tuple[State, ...] = get_args(State)
 """What needs attention comes first."""
 
 
+_path_of = attrgetter("path")
+
+
 def verdicts(view: HostView, invisible: dict[str, str]) -> list[Verdict]:
     """What a host makes of each skill, what needs attention first.
 
     `invisible` holds the paths of skills that the listing leaves out, with the reason.
     """
     twice = _loaded_twice(view.skills)
-    found = [_verdict(one, invisible, twice)._replace(file=one.row.file) for one in view.skills]
-    return sorted(found, key=lambda one: (ORDER.index(one.state), one.path))
+    found = sorted((_verdict(one, invisible, twice) for one in view.skills), key=_path_of)
+    return [one for state in ORDER for one in found if one.state == state]
 
 
 _REFUSED: dict[str, State] = {"off": "off", "other-folder": "elsewhere"}
@@ -254,32 +295,30 @@ def _verdict(
     if isinstance(outcome, DoesNotLoad):
         state = _REFUSED.get(outcome.reason, "does-not-load")
         message = outcome.message if state == "off" else f"does not load: {outcome.message}"
-        return Verdict(state, name, row.path, message, outcome.hint)
+        return Verdict(state, name, row.path, message, outcome.hint, row.file)
     as_name = f"loads as {outcome.name}"
-    if skill.is_hidden and not skill.is_name_only:
+    if outcome.hidden_by and not skill.is_name_only:
         message = f"{as_name}; only you can start it: {outcome.hidden_by}"
-        return Verdict("never-shown", outcome.name, row.path, message)
+        return Verdict("never-shown", outcome.name, row.path, message, "", row.file)
     if why := invisible.get(row.path):
         message = f"{as_name}, but is never shown: {why}"
-        return Verdict("never-shown", outcome.name, row.path, message)
+        return Verdict("never-shown", outcome.name, row.path, message, "", row.file)
     if others := twice.get(row.path):
         message = f"{as_name}; loaded twice: {', '.join(others)}"
-        return Verdict("twice", outcome.name, row.path, message, "remove one of them")
+        return Verdict("twice", outcome.name, row.path, message, "remove one of them", row.file)
     doubt = f" (not known: {outcome.doubt})" if outcome.doubt else ""
-    return Verdict("loads", outcome.name, row.path, f"{as_name}{doubt}")
+    return Verdict("loads", outcome.name, row.path, f"{as_name}{doubt}", "", row.file)
 
 
 def _loaded_twice(skills: Sequence[HostSkill]) -> dict[str, Sequence[str]]:
     """By path: the paths of other skills that load under the same name."""
-    by_name: dict[str, list[HostRow]] = {}
+    first: dict[str, str] = {}
+    same: dict[str, list[str]] = {}
     for skill in skills:
         if isinstance(skill.outcome, Loads):
-            by_name.setdefault(skill.outcome.name, []).append(skill.row)
-    return dict(_others(by_name.values()))
-
-
-def _others(groups: Any) -> Iterator[tuple[str, list[str]]]:
-    for rows in groups:
-        if len(rows) > 1:
-            for row in rows:
-                yield row.path, [one.path for one in rows if one is not row]
+            name, path = skill.outcome.name, skill.row.path
+            if first.setdefault(name, path) is not path:
+                same.setdefault(name, [first[name]]).append(path)
+    return {
+        path: [one for one in paths if one != path] for paths in same.values() for path in paths
+    }

@@ -1,23 +1,21 @@
 """What a host shows the model of the skills in the catalog, and what would make all fit."""
 
+import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from typing import Any, Literal, NamedTuple
 
 from metier.errors import UsageError
 from metier.flow.host_skills import HostSkill, HostView, Verdict, host_view, verdicts
 from metier.hosts.known import HOSTS
-from metier.hosts.loading import SWITCHED_OFF, DoesNotLoad, Loads
-from metier.hosts.model import UNKNOWN
+from metier.hosts.loading import SWITCHED_OFF, Loads
+from metier.hosts.model import UNKNOWN, Host
 from metier.index.store import Store
-from metier.listing import copilot
 from metier.listing.own import own_skills
 from metier.listing.rules import (
-    CLAUDE_TEXT,
-    CODEX_DESCRIPTION,
-    CODEX_NAME,
     RULES,
     Listing,
     Shown,
@@ -52,7 +50,7 @@ class ListedSkill(NamedTuple):
         return self._asdict()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class HostListing:
     """What one host shows the model."""
 
@@ -83,33 +81,35 @@ class HostListing:
         """Whether the host's own counts of use decide the order."""
         return any(skill.uses for skill in self.offered)
 
-    @property
+    @cached_property
     def counts(self) -> dict[State, int]:
-        found = Counter(entry.state for entry in self._entries())
+        found = Counter(entry.state for entry in self._entries)
         return {state: found[state] for state in STATES}
 
     @property
     def lost_count(self) -> int:
         """How many skills the model does not see with their whole text."""
-        return sum(entry.state != "whole" for entry in self._entries())
+        return sum(count for state, count in self.counts.items() if state != "whole")
 
-    @property
+    @cached_property
     def skills(self) -> list[ListedSkill]:
         """The skills of the catalog that the host loads, in its order."""
-        return list(map(self._listed, self._entries()))
+        return list(map(self._listed, self._entries))
 
     @property
     def lost(self) -> list[ListedSkill]:
         """Skills of which the model does not see the whole text."""
-        return [self._listed(entry) for entry in self._entries() if entry.state != "whole"]
+        return [one for one in self.skills if one.state != "whole"]
 
     def some(self, state: State, limit: int) -> list[ListedSkill]:
         """The first skills in a state."""
-        wanted = (entry for entry in self._entries() if entry.state == state)
+        wanted = (entry for entry in self._entries if entry.state == state)
         return [self._listed(entry) for entry in islice(wanted, limit)]
 
-    def _entries(self) -> Iterator[Shown]:
-        return (entry for entry in self.listing.entries if id(entry.skill) in self.by_id)
+    @cached_property
+    def _entries(self) -> list[Shown]:
+        """The skills of the catalog in the listing."""
+        return [entry for entry in self.listing.entries if id(entry.skill) in self.by_id]
 
     def _listed(self, entry: Shown) -> ListedSkill:
         skill = self.by_id[id(entry.skill)]
@@ -122,7 +122,7 @@ class HostListing:
             len(entry.text),
             entry.length or len(skill.row.description),
             entry.text,
-            _why(self.host, skill, entry),
+            _why(HOSTS[self.host], skill, entry),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -147,31 +147,34 @@ OVER = "the listing is over its budget"
 TOO_LONG = "its text is longer than"
 
 
-def _why(host: str, skill: HostSkill, entry: Shown) -> str:
+def _why(host: Host, skill: HostSkill, entry: Shown) -> str:
     """Why the model does not see the whole text; empty if it does."""
     if entry.state == "whole":
         return ""
-    if skill.is_name_only:
+    if skill.switches and skill.is_name_only:
         return "skillOverrides leaves its name only"
     if entry.state == "invisible":
         return OVER if entry.length else _why_unseen(host, entry.skill)
     if not entry.length:
         return "it has no text"
-    longest = {"claude-code": CLAUDE_TEXT, "codex": CODEX_DESCRIPTION}.get(host)
-    if longest is not None and len(entry.text) == longest:
+    longest = host.listing.longest if host.listing is not None else None
+    if isinstance(longest, int) and len(entry.text) == longest:
         return _too_long(longest)
     return OVER
 
 
-def _why_unseen(host: str, skill: Skill) -> str:
-    name = skill.name or skill.folder
-    if host in ("codex", "copilot") and len(name) > CODEX_NAME:
-        return f"its name is longer than {CODEX_NAME} characters"
-    if host == "copilot" and not copilot.name_of(skill):
-        return "its name has characters that Copilot CLI refuses"
-    if host == "copilot" and len(skill.description or "") > copilot.DESCRIPTION:
-        return _too_long(copilot.DESCRIPTION)
-    return OVER if host == "codex" else SAME_NAME
+def _why_unseen(host: Host, skill: Skill) -> str:
+    loading = host.loading
+    assert loading is not None
+    longest, name = loading.longest_name, skill.name or skill.folder
+    if isinstance(longest, int) and len(name) > longest:
+        return f"its name is longer than {longest} characters"
+    if loading.name_pattern and not re.fullmatch(loading.name_pattern, "-".join(name.split())):
+        return f"its name has characters that {host.title} refuses"
+    longest = loading.longest_description
+    if isinstance(longest, int) and len(skill.description or "") > longest:
+        return _too_long(longest)
+    return OVER if loading.duplicates == "all load" else SAME_NAME
 
 
 def _too_long(longest: int) -> str:
@@ -192,9 +195,10 @@ def listing_in(view: HostView, context: int | None = None) -> HostListing:
     if host.name not in RULES:
         message = f"it is not known what {host.title} shows the model"
         raise UsageError(message, hint=f"hosts with a known rule: {', '.join(RULES)}")
+    offered, hidden, not_loaded = _sorted_out(view.skills)
     by_folder = host.loading is not None and host.loading.name == "folder"
     uses = view.settings.uses
-    pairs = [(one, _skill(one, by_folder, uses)) for one in view.skills if _is_offered(one)]
+    pairs = [(one, _skill(one, by_folder, uses)) for one in offered]
     own = own_skills(host.name)
     tokens, source = _context(view, context)
     budget = view.settings.budget(tokens)
@@ -206,20 +210,33 @@ def listing_in(view: HostView, context: int | None = None) -> HostListing:
         context_from=source,
         offered=tuple(skills),
         listing=listing_of(host.name, skills, tokens, budget),
-        hidden=tuple(_hidden(view)),
-        not_loaded=sum(map(_is_refused, view.skills)),
+        hidden=tuple(hidden),
+        not_loaded=not_loaded,
         own=len(own),
         by_id={id(skill): one for one, skill in pairs},
     )
 
 
-def _hidden(view: HostView) -> Iterator[tuple[str, str]]:
-    for one in view.skills:
+def _sorted_out(
+    skills: Sequence[HostSkill],
+) -> tuple[list[HostSkill], list[tuple[str, str]], int]:
+    """The skills for the listing; paths and switches of those kept from the model on purpose;
+    how many of the host's folders do not load."""
+    offered: list[HostSkill] = []
+    hidden: list[tuple[str, str]] = []
+    not_loaded = 0
+    for one in skills:
         outcome = one.outcome
-        if isinstance(outcome, Loads) and one.is_hidden and not one.is_name_only:
-            yield one.row.path, outcome.hidden_by
-        elif isinstance(outcome, DoesNotLoad) and outcome.reason == "off":
-            yield one.row.path, outcome.message.removeprefix(SWITCHED_OFF)
+        if isinstance(outcome, Loads):
+            if not outcome.hidden_by or one.is_name_only:
+                offered.append(one)
+            else:
+                hidden.append((one.row.path, outcome.hidden_by))
+        elif outcome.reason == "off":
+            hidden.append((one.row.path, outcome.message.removeprefix(SWITCHED_OFF)))
+        elif outcome.reason != "other-folder":
+            not_loaded += 1
+    return offered, hidden, not_loaded
 
 
 def verdicts_of(view: HostView) -> list[Verdict]:
@@ -230,15 +247,6 @@ def verdicts_of(view: HostView) -> list[Verdict]:
         unseen = found.some("invisible", len(found.offered))
         invisible = {one.path: one.why for one in unseen}
     return verdicts(view, invisible)
-
-
-def _is_refused(skill: HostSkill) -> bool:
-    outcome = skill.outcome
-    return not isinstance(outcome, Loads) and outcome.reason not in ("other-folder", "off")
-
-
-def _is_offered(skill: HostSkill) -> bool:
-    return isinstance(skill.outcome, Loads) and (not skill.is_hidden or skill.is_name_only)
 
 
 def _context(
@@ -261,17 +269,20 @@ def _skill(skill: HostSkill, by_folder: bool, uses: Mapping[str, float]) -> Skil
     row, outcome = skill.row, skill.outcome
     assert isinstance(outcome, Loads)
     folder = outcome.name if by_folder else skill.folder
-    name = "" if row.unnamed else outcome.name
+    unnamed = bool(row.issues) and row.unnamed
+    name = "" if unnamed else outcome.name
     if by_folder:  # it sees no name in front matter that it cannot parse
-        name = "" if row.plugin or row.unnamed or row.no_yaml else row.name
-    is_bare = row.undescribed and not by_folder
+        name = "" if row.plugin or unnamed or (row.issues and row.no_yaml) else row.name
+    is_bare = not by_folder and bool(row.issues) and row.undescribed
+    is_name_only = skill.is_name_only if outcome.hidden_by else False
+    found_at = skill.found_at
     return Skill(
-        name=name,
-        folder=folder,
-        description=None if is_bare else "" if skill.is_name_only else row.description,
-        path=skill.place.file,
-        root=skill.place.root,
-        scope=skill.place.scope,
-        when_to_use="" if skill.is_name_only else row.when_to_use,
-        uses=uses.get(folder, 0),
+        name,
+        folder,
+        None if is_bare else "" if is_name_only else row.description,
+        found_at.file or row.file,
+        found_at.root,
+        found_at.scope,
+        "" if is_name_only else row.when_to_use,
+        uses.get(folder, 0) if uses else 0,
     )

@@ -5,15 +5,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from metier.flow.listing import OVER, TOO_LONG, HostListing, ListedSkill
-from metier.listing import copilot
-from metier.listing.rules import CLAUDE_LETTERS_PER_TOKEN, CLAUDE_TEXT, Listing, Skill, listing_of
+from metier.hosts.known import HOSTS
+from metier.listing.rules import Listing, Skill, listing_of
 
+_LETTERS_PER_TOKEN = 4
 SHORTEST = 80
 """Characters that a shortened text keeps at least."""
 _MORE = 1.1
 _TRIES = 12
 """An estimate that falls short is made again for what is missing, or a tenth more."""
-_LONGEST = {"claude-code": CLAUDE_TEXT, "copilot": copilot.DESCRIPTION}
 
 
 class Edit(NamedTuple):
@@ -54,35 +54,38 @@ def greedy_plan(found: HostListing) -> list[Edit]:
     return []
 
 
-def _is_in_reach(one: ListedSkill) -> bool:
+def _is_in_reach(skill: ListedSkill) -> bool:
     """Whether the model sees a skill whole, or would if texts were shorter."""
-    return one.state == "whole" or one.why == OVER or one.why.startswith(TOO_LONG)
+    return skill.state == "whole" or skill.why == OVER or skill.why.startswith(TOO_LONG)
 
 
 def needed_fraction(found: HostListing) -> float | None:
-    """The `skillListingBudgetFraction` with which all fit; None for hosts without the setting."""
-    if found.host != "claude-code" or found.context is None:
+    """The part of the context with which all fit; None for hosts without a setting for it."""
+    facts = HOSTS[found.host].listing
+    if facts is None or not facts.fraction_setting or found.context is None:
         return None
     if found.listing.budget is None or found.needed <= found.listing.budget:
         return None
-    share = found.needed / found.context / CLAUDE_LETTERS_PER_TOKEN
+    share = found.needed / found.context / _LETTERS_PER_TOKEN
     return math.ceil(share * 1000) / 1000
 
 
 def _estimated(found: HostListing, listed: Sequence[ListedSkill], excess: float) -> list[Edit]:
     """Edits that save about `excess` characters."""
     uses = {skill.path: skill.uses for skill in found.offered}
+    facts = HOSTS[found.host].listing
+    has_paths = facts is not None and facts.has_paths
     most = sum(max(0, one.length - SHORTEST) for one in listed)
     off: dict[str, Edit] = {}
     for one in sorted(listed, key=lambda one: (uses[one.file], -one.length, one.name)):
         if excess <= most:
             break
         off[one.file] = Edit("switch-off", one.name, one.path, one.length, 0)
-        excess -= _line(one, found)
+        excess -= _line(one, has_paths)
         most -= max(0, one.length - SHORTEST)
     left = [one for one in listed if one.file not in off]
     to = _common_length(sorted((one.length for one in left), reverse=True), excess)
-    to = min(to, _LONGEST.get(found.host, to))
+    to = min([to, *_limits(found.host)])
     short = [one for one in left if one.length > to]
     short.sort(key=lambda one: (-one.length, one.name))
     return [
@@ -90,10 +93,19 @@ def _estimated(found: HostListing, listed: Sequence[ListedSkill], excess: float)
     ]  # fmt: skip
 
 
-def _line(skill: ListedSkill, found: HostListing) -> int:
+def _line(skill: ListedSkill, has_path: bool) -> int:
     """About the characters that the line of a skill takes."""
-    has_path = found.host not in ("claude-code",)
     return len(skill.name) + skill.length + (len(skill.path) // 2 if has_path else 4)
+
+
+def _limits(host: str) -> list[int]:
+    """The lengths beyond which a text is cut, or its skill dropped."""
+    facts, loading = HOSTS[host].listing, HOSTS[host].loading
+    both = (
+        facts.longest if facts is not None else None,
+        loading.longest_description if loading is not None else None,
+    )
+    return [one for one in both if isinstance(one, int)]
 
 
 def _common_length(lengths: Sequence[int], excess: float) -> int:

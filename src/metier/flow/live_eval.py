@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from metier.flow.running import Agency
 
 ATTEMPTS = 3
+MOST_TRIES = 10_000
 _TRY_MS = 300_000
 _MOST_OUTPUT = 4_096
 """Tokens of one answer."""
@@ -117,11 +118,14 @@ def planned(catalog: LiveCatalog, offline: Evaluation, settings: LiveSettings) -
     cases = [_live(one) for one in offline.results if one.is_scored and _is_about_skills(one)]
     if not cases:
         raise UsageError("no case expects or forbids a skill", hint="metier eval --help")
+    if len(cases) * settings.tries > MOST_TRIES:
+        message = f"{len(cases):,} cases with {settings.tries} tries are over {MOST_TRIES:,} tries"
+        raise UsageError(message, hint="name fewer files, or give a smaller --tries")
     listing = catalog.listing(settings.host, settings.context)
     handles = {row.path: row.handle for row in catalog.documents("skill", shadowed=True)}
     given = _input(listing, settings, cases, handles)
     profile = _profile(listing.listing.rendered(), settings, len(cases))
-    notes = _notes(len(offline.results) + offline.training - len(cases), given, cases)
+    notes = _notes(len(offline.results) - len(cases), given, cases)
     estimate = _estimate(catalog, profile, given, settings, price)
     return LivePlan(profile, given, settings, estimate, notes)
 

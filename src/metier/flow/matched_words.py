@@ -4,24 +4,37 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 from metier.core.clauses import split_clauses
+from metier.core.coerce import texts_of
 from metier.core.ranking import Ranked, Task
 from metier.core.terms import parts_of, raw_words, searched, terms
-from metier.index.ranked import RankText
-from metier.values.which import Explanation
+from metier.index.ranked import MOST_EXAMPLES, RankText
+from metier.values.rows import Row
+from metier.values.which import Explanation, ShownText
 
 
 class MatchedWords(Explanation):
     """Worked out when it is first asked for: most callers want the order and the figures only."""
 
-    def __init__(self, task: Task, near: Mapping[str, float], one: Ranked, texts: RankText) -> None:
+    def __init__(
+        self, task: Task, near: Mapping[str, float], one: Ranked, row: Row, cut: ShownText | None
+    ) -> None:
         self._spelled = task.spelled
-        self._found = sorted(one.near, key=lambda term: (-near[term], term))
-        self._body = one.document.body
-        self._texts = texts
+        self._near = near
+        self._one = one
+        self._row = row
+        self._cut = cut
+
+    @cached_property
+    def _texts(self) -> RankText:
+        if self._cut is not None:
+            return RankText(self._cut.name, self._cut.text)
+        examples = texts_of(self._row.data.get("examples"))[:MOST_EXAMPLES]
+        return RankText(self._row.name, self._row.routing_text, examples)
 
     @cached_property
     def matched(self) -> Mapping[str, Sequence[str]]:  # type: ignore[override]  # cached
         name, about, examples, _ = self._texts
+        body = self._one.document.body
         fields = {
             "name": name,
             "description": split_clauses(about).about,
@@ -32,7 +45,7 @@ class MatchedWords(Explanation):
         found["body"] = [
             word
             for term, word in self._spelled.items()
-            if word not in known and searched(word, term) in self._body
+            if word not in known and searched(word, term) in body
         ]
         return {field: words for field, words in found.items() if words}
 
@@ -47,10 +60,12 @@ class MatchedWords(Explanation):
     @cached_property
     def related(self) -> Sequence[str]:  # type: ignore[override]  # cached
         """The strongest first."""
+        near = self._near
+        found = sorted(self._one.near, key=lambda term: (-near[term], term))
         written = {
             term: word
             for word in reversed(raw_words(f"{self._texts.name} {self._texts.about}"))
             for term in parts_of(word).terms
         }
-        spelled = [written.get(term, term) for term in self._found]
+        spelled = [written.get(term, term) for term in found]
         return list({word.casefold(): word for word in reversed(spelled)}.values())[::-1]

@@ -4,46 +4,33 @@ The host gets a home and a workspace of its own: copies of SKILL.md files and of
 that change a listing. Credentials are not copied, and no request leaves the machine.
 """
 
-import json
 import os
 import shutil
 import tempfile
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from metier.core.coerce import mapping_of
 from metier.core.paths import is_inside
 from metier.errors import UsageError
-from metier.flow.beside import is_set_beside
-from metier.flow.host_settings import merged_settings
 from metier.flow.listing import HostListing
+from metier.hosts.beside import is_set_beside
 from metier.hosts.known import HOSTS
+from metier.hosts.model import Switch
+from metier.hosts.skill_settings import merged_settings
+from metier.hosts.starting import Start, Surroundings
 from metier.listing.recorder import LOOPBACK, free_port, run_recorded
 from metier.listing.rules import Skill, listing_of
 from metier.listing.sent import Sent, listing_text, sent_skills
-from metier.listing.starting import STARTS, Start, Surroundings
 from metier.parse.skills import parse_skill
 from metier.values.documents import Skill as Document
 
 SECONDS = 90
 PROMPT = "Say hello."
 _KEPT_VARIABLES = ("PATH", "PYTHONPATH", "TMPDIR", "VIRTUAL_ENV", "SYSTEMROOT")
-_KEPT_SETTINGS = {
-    "claude-code": (
-        "skillOverrides",
-        "skillListingBudgetFraction",
-        "skillListingMaxDescChars",
-    ),
-    "gemini": ("skills",),
-    "opencode": ("permission",),
-}
-"""Settings that change a listing, by host; no other is copied."""
-_SYSTEM_SKILLS = ".codex/skills/.system"
-_BESIDE = ("agents/openai.yaml",)
 
 
 class Difference(NamedTuple):
-    """A skill that the host listed otherwise than computed."""
+    """A skill that the host did not list as computed."""
 
     name: str
     computed: str | None
@@ -75,16 +62,22 @@ class Measured(NamedTuple):
 
 def program_of(host: str, workspace: str) -> str:
     """The host's program on the user's PATH, outside of the workspace. Raises `UsageError`."""
-    if host not in STARTS:
-        hint = f"hosts that can be measured: {', '.join(STARTS)}"
-        raise UsageError(f"{HOSTS[host].title} cannot be measured", hint=hint)
-    name = STARTS[host].program
+    name = _start_of(host).program
     folders = filter(os.path.isabs, os.environ.get("PATH", "").split(os.pathsep))
     outside = (one for one in folders if not is_inside(os.path.realpath(one), workspace))
     found = shutil.which(name, path=os.pathsep.join(outside))
     if found is None or is_inside(os.path.realpath(found), workspace):
         raise UsageError(f"there is no '{name}' on your PATH", hint=f"install {HOSTS[host].title}")
     return found
+
+
+def _start_of(host: str) -> Start:
+    start = HOSTS[host].start
+    if start is None:
+        measurable = ", ".join(name for name, one in HOSTS.items() if one.start)
+        hint = f"hosts that can be measured: {measurable}"
+        raise UsageError(f"{HOSTS[host].title} cannot be measured", hint=hint)
+    return start
 
 
 def measure(found: HostListing, workspace: str, home: str) -> Measured:
@@ -97,7 +90,8 @@ def measure(found: HostListing, workspace: str, home: str) -> Measured:
 class _Measuring:
     def __init__(self, found: HostListing, workspace: str, home: str, scratch: str) -> None:
         self._found = found
-        self._start: Start = STARTS[found.host]
+        self._start = _start_of(found.host)
+        self._host = HOSTS[found.host]
         self._old = (workspace, home)
         self._new = (f"{scratch}/work", f"{scratch}/home")
         self._records = f"{scratch}/requests"
@@ -122,34 +116,24 @@ class _Measuring:
         return Measured(program, text, sent, self._compared(skills, sent))
 
     def _settled(self, url: str) -> dict[str, str]:
-        """Write the settings; the environment of the host."""
-        host, (workspace, home) = self._found.host, self._new
-        merged = merged_settings(HOSTS[host], *self._old)
-        kept = {key: merged[key] for key in _KEPT_SETTINGS.get(host, ()) if key in merged}
+        """Write the settings, and return the environment of the host."""
+        workspace, home = self._new
+        merged = merged_settings(self._host.skill_settings, *self._old)
+        kept = {key: merged[key] for key in self._start.keeps if key in merged}
         context = self._found.context or 200_000
-        started = self._start.configure(Surroundings(url, workspace, context, kept))
-        for path, text in {**started.files, **self._counts()}.items():
+        given = Surroundings(url, workspace, context, kept, self._old[1])
+        started = self._start.configure(given)
+        for path, text in started.files.items():
             _write(f"{home}/{path}", text)
         base = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
         return {**base, "HOME": home, "LANG": "C.UTF-8", "TERM": "dumb", **started.environ}
-
-    def _counts(self) -> dict[str, str]:
-        """Claude Code's counts of use, and nothing else of that file."""
-        if self._found.host != "claude-code":
-            return {}
-        try:
-            with open(os.path.join(self._old[1], ".claude.json"), encoding="utf-8") as file:
-                counts = mapping_of(mapping_of(json.load(file)).get("skillUsage"))
-        except (OSError, ValueError):
-            counts = {}
-        return {".claude.json": json.dumps({"skillUsage": counts, "hasCompletedOnboarding": True})}
 
     def _copied(self, skill: Skill) -> Skill:
         """Copy the SKILL.md of a skill to where the host will look for it."""
         if skill.scope in ("own", "admin", "system"):
             return skill
         path, root = self._moved(skill.path), self._moved(skill.root)
-        for name in ("", *_BESIDE):
+        for name in ("", *(one.file for one in self._beside())):
             old = os.path.join(os.path.dirname(skill.path), name) if name else skill.path
             new = os.path.join(os.path.dirname(path), name) if name else path
             if os.path.isfile(old):
@@ -158,13 +142,23 @@ class _Measuring:
         return skill._replace(path=path, root=root)
 
     def _written(self) -> list[Skill]:
-        """The skills of its own that the host wrote into the home it was given."""
-        root = f"{self._new[1]}/{_SYSTEM_SKILLS}"
-        switches = [one for one in HOSTS["codex"].switches if one.at == "file beside"]
+        """The host's own skills, which it wrote into its new home."""
+        loading = self._host.loading
+        if loading is None or not loading.own_folder:
+            return []
+        roots = [one.replace("~", self._new[1], 1) for one in loading.user]
+        return [
+            skill for root in roots for skill in self._written_in(f"{root}/{loading.own_folder}")
+        ]
+
+    def _beside(self) -> list[Switch]:
+        return [one for one in self._host.switches if one.at == "file beside"]
+
+    def _written_in(self, root: str) -> list[Skill]:
         found = []
         for folder in sorted(os.listdir(root)) if os.path.isdir(root) else ():
             path = f"{root}/{folder}/SKILL.md"
-            is_off = any(is_set_beside(f"{root}/{folder}", one) for one in switches)
+            is_off = any(is_set_beside(f"{root}/{folder}", one) for one in self._beside())
             if os.path.isfile(path) and not is_off and (skill := _parsed(path)) is not None:
                 text = skill.description
                 found.append(

@@ -10,11 +10,10 @@ from metier.core.terms import ASKING, parts_of, raw_words
 from metier.core.weights import idf
 from metier.errors import UsageError
 from metier.flow.separating import Separator
-from metier.hosts import HOOKED, host_bit
+from metier.hosts import HOOKED, host_bit, nameable_to
 from metier.index.competitors import Competitor, competitors, document_counts
 from metier.index.pools import pool_of
 from metier.index.store import Store
-from metier.storage.pool import nameable_to
 from metier.values.capabilities import CapabilitiesConfig
 from metier.values.overlap import Cluster, Overlap, OverlapPair, SameText
 from metier.values.rows import Row

@@ -24,13 +24,14 @@ if TYPE_CHECKING:
     from metier.flow.eval_drafts import Drafts
     from metier.flow.evaluating import Asked
     from metier.flow.evaluating import OnProgress as OnCase
-    from metier.flow.host_skills import HostView, Verdict
+    from metier.flow.host_skills import HostLooks, HostView, Verdict
     from metier.flow.listing import HostListing
     from metier.flow.measuring import Measured
     from metier.flow.shown import ShownTexts
     from metier.flow.usage import OnProgress, Question, Rank, Usage
     from metier.storage.room import Room
     from metier.values.agents import AgentMatch, AgentProfile
+    from metier.values.browsing import Browse, Browsed, DocumentCount
     from metier.values.documents import Card, Document
     from metier.values.evals import EvalCase, Evaluation
     from metier.values.overlap import Overlap
@@ -90,6 +91,18 @@ class Queries:
             self.store, kind, limit=limit, after=after, search=search, capability=capability
         )
 
+    def browse(self, asked: "Browse") -> "Browsed":
+        """Documents of all kinds by filters, in any order, with the values to filter by."""
+        from metier.index.browse import browse  # only pages need it
+
+        return browse(self.store, asked)
+
+    def counts(self) -> "list[DocumentCount]":
+        """How many documents there are of each kind, source and state, and why not more."""
+        from metier.index.browse import counts  # only pages need it
+
+        return counts(self.store)
+
     def skills_called(self, name: str) -> list[Row]:
         """The active skills with that name, with or without a team and a plugin before it."""
         return documents.skills_called(self.store, name)
@@ -143,6 +156,12 @@ class Queries:
     def providers(self, capability: str) -> list[str]:
         """The names of the skills that declare `capability`."""
         return documents.providers(self.store, capability)
+
+    def consumers(self, capability: str) -> list[str]:
+        """The skills whose contracts require `capability`, or use it if it is there."""
+        from metier.index.browse import consumers  # only pages need it
+
+        return consumers(self.store).get(capability, [])
 
     def capabilities(self) -> list[str]:
         """Every capability that an active skill declares, in ascending order."""
@@ -208,6 +227,12 @@ class Queries:
             names, question, environ=os.environ, rank=rank, on_progress=on_progress
         )
         return usage_of(names, question, reading, self.room)
+
+    def prepare_for_reading(self) -> None:
+        """Write what questions would write at their first use, for read-only connections."""
+        from metier.index.columns import catch_up  # few commands need it
+
+        catch_up(self.store)
 
     @cached_property
     def examples(self) -> Examples:
@@ -339,6 +364,12 @@ class Queries:
 
         with without_garbage_collection():
             return verdicts_of(self.host_view(host))
+
+    def host_looks(self) -> "HostLooks":
+        """What each host makes of single skills; reads the settings of all hosts."""
+        from metier.flow.host_skills import HostLooks  # only pages need it
+
+        return HostLooks(self.store, self.workspace, self._home)
 
     def measure_listing(self, found: "HostListing") -> "Measured":
         """Start the user's own host once, offline, on a copy of the skills. Raises `UsageError`."""

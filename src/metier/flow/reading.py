@@ -20,6 +20,7 @@ from metier.discover.roots import (
 from metier.discover.trail import Steps, is_unchanged
 from metier.discover.walk import discover
 from metier.errors import NotFoundError
+from metier.hosts import HOOKED
 from metier.storage.room import Room, read_regular
 from metier.values.files import Entry, Found, Origin, Reading, Root, Trail
 from metier.values.outcomes import Changes, Exclusion, Issue
@@ -30,7 +31,7 @@ from metier.values.trust import NOTHING
 if TYPE_CHECKING:  # slow to import, and most commands read no file
     from metier.values.documents import Document
 
-READER_VERSION = "15"
+READER_VERSION = "16"
 """Raised when the same files give other entries."""
 DEEP_REFERENCE = "SYSTEM_ARCHITECTURE.md"
 LARGEST_REFERENCE = 1_048_576
@@ -110,7 +111,7 @@ def _reader() -> Callable[..., Entry]:
 
 
 def _fingerprint(roots: Sequence[Root], disabled: frozenset[str], teams: Mapping[str, Team]) -> str:
-    parts = [READER_VERSION, *sorted(disabled)]
+    parts = [READER_VERSION, *HOOKED, *sorted(disabled)]
     parts += [f"{root.kind}|{root.path}|{root.prefix}|{root.rank}|{root.origin}" for root in roots]
     parts += [repr(team) for team in teams.values()]
     return "\n".join(parts)

@@ -10,7 +10,7 @@ from metier.core.arrays import Arrays, arrays_for, numpy_arrays, plain_arrays
 from metier.core.nearest import nearest_name
 from metier.core.timestamps import new_id, now_iso
 from metier.errors import NotFoundError, UsageError
-from metier.hosts.switches import honours_the_switch
+from metier.hosts import honours_the_switch
 from metier.index.columns import NO_SKILLS, SkillReader, Skills, excluded_skills
 from metier.index.documents import find_documents, manual_providers, names_of
 from metier.index.postings import LABEL, PROSE, stem_postings

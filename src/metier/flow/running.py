@@ -106,8 +106,10 @@ class Agency:
 
     @cached_property
     def store(self) -> RunStore:
-        """The store of runs; runs whose process is gone become pending."""
+        """The store of runs; runs whose process is gone become pending, unless it is read-only."""
         store = self._open_store()
+        if self._catalog.store.is_read_only:
+            return store
         try:
             store.recover(time.time())
         except BaseException:
@@ -117,10 +119,12 @@ class Agency:
 
     def local_store(self) -> SqliteRunStore:
         """A new connection to the runs on this machine, whatever the settings."""
-        if not self._catalog.is_kept:
+        is_read_only = self._catalog.store.is_read_only
+        if not self._catalog.is_kept or (is_read_only and not self.has_local_runs):
             return SqliteRunStore.in_memory()
         assert self._catalog.room is not None
-        return SqliteRunStore.open(self._catalog.room.file(RUNS_FILE))
+        file = self._catalog.room.file(RUNS_FILE)
+        return SqliteRunStore.read_only(file) if is_read_only else SqliteRunStore.open(file)
 
     @property
     def has_local_runs(self) -> bool:

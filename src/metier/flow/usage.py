@@ -9,13 +9,14 @@ from metier.core.names import camel_case
 from metier.core.timestamps import to_iso
 from metier.flow.usage_kept import kept_with
 from metier.flow.usage_sessions import SessionUse, SkillUse, Turn, joined
+from metier.hosts.events import Compacted, Event, Fired, Prompt, Session, Unparsed
+from metier.hosts.known import HOSTS as KNOWN
+from metier.hosts.transcript_files import Transcript, UserFolders
 from metier.storage.places import ignored_folder
 from metier.storage.room import Room
 from metier.storage.workspace import find_workspace
-from metier.usage.folders import Transcript, UserFolders
 from metier.usage.readers import READERS
 from metier.values.rows import Row
-from metier.values.usage import Compacted, Event, Fired, Prompt, Session, Unparsed
 
 HOSTS = tuple(READERS)
 OnProgress = Callable[[int, int], None]
@@ -24,12 +25,10 @@ Rank = Callable[[str, str], str]
 FEW_SESSIONS = 10
 """With fewer, a skill that never fired says little."""
 _MOST_CASES = 1_000
-_TYPED_ALONE = ("claude-code",)
-"""Hosts where a skill that the user types takes the place of a prompt."""
 
 
 class Question(NamedTuple):
-    """What to read, and of what."""
+    """Which transcripts to read, and what to keep of them."""
 
     workspace: str
     hosts: Sequence[str] = HOSTS
@@ -134,6 +133,18 @@ def usage_of(names: "SkillNames", question: Question, reading: Reading, room: Ro
     )
 
 
+def _by_folder(host: str) -> bool:
+    """Whether a host names skills by their folder."""
+    loading = KNOWN[host].loading if host in KNOWN else None
+    return loading is not None and loading.name == "folder"
+
+
+def _is_typed_alone(host: str) -> bool:
+    """Whether a skill that the user types takes the place of a prompt."""
+    facts = KNOWN[host].transcripts if host in KNOWN else None
+    return facts is not None and facts.typed_alone
+
+
 class SkillNames:
     """Finds the skill that a host means."""
 
@@ -157,7 +168,7 @@ class SkillNames:
         if fired.file and (handle := self._by_file.get(_real(fired.file))):
             return handle
         names = [self._by_name, self._by_folder]
-        if host == "claude-code":  # it names skills by their folder
+        if _by_folder(host):
             names.reverse()
         return next((some[fired.skill] for some in names if fired.skill in some), "")
 
@@ -256,7 +267,7 @@ class _Counting:
         if self._is_repeated(use.host, event.call if isinstance(event, Fired) else event.id):
             return turn
         if isinstance(event, Fired):
-            if event.by == "user" and use.host in _TYPED_ALONE:
+            if event.by == "user" and _is_typed_alone(use.host):
                 self._close(use, turn)
                 turn = None
             use.fired(self._names.of(use.host, event), event, turn)
@@ -274,7 +285,7 @@ class _Counting:
         return True
 
     def _close(self, use: SessionUse | None, turn: Turn | None) -> None:
-        """Judge the turn that ends: a skill fired, or the prompt looks like the job of one."""
+        """Judge the turn that ends: a skill fired, or the prompt looks like the job of a skill."""
         if use is None or turn is None:
             return
         if turn.skills:

@@ -6,6 +6,7 @@ No prompt is stored, only how often each skill was used in which session.
 import json
 import os
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from metier.core.coerce import mapping_of
 from metier.flow.usage_sessions import SessionUse, stored_session
@@ -28,6 +29,41 @@ def kept_with(room: Room, sessions: Iterable[SessionUse]) -> list[SessionUse]:
     finally:
         os.close(lock)
     return merged
+
+
+class StoredUse(NamedTuple):
+    """How often a skill was used in the sessions whose counts are stored."""
+
+    sessions: int = 0
+    model: int = 0
+    """Times the model chose it."""
+    user: int = 0
+    """Times its user typed its name."""
+    read: int = 0
+    last: float = 0.0
+    """When it last fired; 0 for never."""
+
+
+def stored_stamp(room: Room) -> int:
+    """Changes when the stored counts may have changed."""
+    info = room.info(FILE)
+    return info.st_mtime_ns if info is not None else 0
+
+
+def stored_uses(room: Room) -> dict[str, StoredUse]:
+    """The stored counts by skill; no transcript is read. Raises `OSError`."""
+    found: dict[str, StoredUse] = {}
+    for use in _stored(room):
+        for skill, count in use.skills.items():
+            before = found.get(skill, StoredUse())
+            found[skill] = StoredUse(
+                before.sessions + 1,
+                before.model + count.model,
+                before.user + count.user,
+                before.read + count.read,
+                max(before.last, count.last),
+            )
+    return found
 
 
 def _stored(room: Room) -> list[SessionUse]:

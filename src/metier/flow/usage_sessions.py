@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from metier.core.coerce import integer_of, mapping_of, number_of, text_of
-from metier.usage.lines import possible
-from metier.values.usage import By, Fired
+from metier.hosts.events import By, Fired
+from metier.hosts.transcript_lines import possible
 
 
 @dataclass
@@ -35,7 +35,7 @@ class Count:
             self.last = max(self.last, at)
 
     def merge(self, other: "Count") -> None:
-        """The larger counts: one of the two may have seen only a part."""
+        """The larger counts: either may have seen only a part."""
         self.model, self.user = max(self.model, other.model), max(self.user, other.user)
         self.read, self.last = max(self.read, other.read), max(self.last, other.last)
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from metier.core.coerce import texts_of
 from metier.core.encoders import EncoderError
 from metier.core.nearest import did_you_mean
 from metier.core.ranking import (
@@ -25,14 +24,12 @@ from metier.errors import UsageError
 from metier.flow.candidates import SinglePool, shown_pool, words_of
 from metier.flow.edited import EditedPool
 from metier.flow.matched_words import MatchedWords
-from metier.hosts import HOOKED, host_bit
-from metier.hosts.switches import honours_the_switch
+from metier.hosts import HOOKED, honours_the_switch, host_bit, nameable_to
 from metier.index.cached_pools import CachedPool
 from metier.index.documents import select_rows
 from metier.index.pools import pool_of
-from metier.index.ranked import MOST_EXAMPLES, RankText, meant_text
+from metier.index.ranked import meant_text
 from metier.index.store import Store
-from metier.storage.pool import nameable_to
 from metier.values.agents import STANDARD, AgentMatch, AgentProfile
 from metier.values.capabilities import CapabilitiesConfig
 from metier.values.rows import Row
@@ -186,11 +183,7 @@ class SkillFinder:
 
     def _explained(self, one: Ranked, row: Row) -> RankedDocument:
         assert self._terms is not None
-        cut, shown = self._cut(row), self._shown
-        examples = texts_of(row.data.get("examples"))[:MOST_EXAMPLES]
-        texts = RankText(row.name, row.routing_text, examples)
-        if cut is not None:
-            texts = RankText(cut.name, cut.text)
+        shown = self._shown
         share = 1.0 if one.chance is None else OWN_EVIDENCE
         meaning = round(share * COSINE_EVIDENCE * max(0.0, one.cosine), 6)
         related = round(share * one.related, 6)
@@ -210,7 +203,7 @@ class SkillFinder:
                 "meaning": meaning,
             }
             | ({} if one.chance is None else {"examples": taught}),
-            explanation=MatchedWords(self._task, self._terms.near, one, texts),
+            explanation=MatchedWords(self._task, self._terms.near, one, row, self._cut(row)),
             origin=row.origin,
             shown=shown.texts.get(row.path) if shown else None,
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 
+from metier.hosts.table import HOOKS
 from metier.storage.lightjson import scan
 
 TYPE_CHECKING = False
@@ -20,12 +21,10 @@ _PROMPT = ("prompt", "initialPrompt", "user_prompt")
 _STARTS = frozenset(["sessionstart", "session_start", "subagentstart", "subagent_start"])
 """Events without a prompt."""
 _CONTINUED = ("compact", "resume")
-_START_ONLY = ("cursor",)
-"""Hosts that may not name the event, and tell no prompt."""
 
 
 class HookRequest:
-    """One request, whatever the host's spelling."""
+    """A request of any host, however it spells the keys."""
 
     def __init__(self, given: dict[str, Any]) -> None:
         self.event = _text(given, "hook_event_name", "hookEventName", "event")
@@ -48,7 +47,7 @@ class HookRequest:
 
     def check(self, host: str) -> None:
         """Raise `ValueError` when there is neither a prompt nor the start of a session."""
-        is_start = self._is_start or (host in _START_ONLY and not self.event)
+        is_start = self._is_start or (not self.event and not HOOKS[host][2])
         if not self._has_prompt and not is_start:
             raise ValueError("there is no prompt")
 

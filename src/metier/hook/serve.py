@@ -16,6 +16,7 @@ from metier.hook.request import LONGEST_INPUT, HookRequest
 from metier.hook.skills import Suggestion, skills_named, suggest
 from metier.hook.store import ReadOnlyCatalog
 from metier.hook.used import used_skills
+from metier.hosts.table import HOOKS
 from metier.storage.lightjson import dump, parse, quoted_short
 from metier.storage.places import STATE_VARIABLE, ignored_folders
 from metier.storage.workspace import find_workspace, is_root
@@ -28,8 +29,7 @@ if TYPE_CHECKING:
 
 MOST_CHARACTERS = 9_400
 """Of an answer as printed; hosts truncate at 10,000."""
-_EVENTS = ("UserPromptSubmit", "BeforeAgent", "SessionStart", "SubagentStart")
-"""The events whose name is echoed; the first two are the defaults."""
+_NESTED = "hookSpecificOutput"
 _MOVED = frozenset([STATE_VARIABLE, "XDG_STATE_HOME", "XDG_CONFIG_HOME"])
 _MODES = ("off", "monitor", "soft", "on")
 _DEFUSED = str.maketrans("<>[]", "‹›()")
@@ -90,8 +90,10 @@ def _note_that_it_waits(host: str) -> None:
 
 def _warn(journal: Journal, workspace: str) -> None:
     """Print what is ignored to standard error."""
-    lines = ignored_folders(workspace=journal.workspace) if _MOVED & os.environ.keys() else []
-    if not journal.may_speak and is_root(workspace):
+    is_silent = not journal.may_speak and is_root(workspace)
+    is_due = is_silent or _MOVED & os.environ.keys()
+    lines = ignored_folders(workspace=journal.workspace) if is_due else []
+    if is_silent:
         lines.append("only your own skills and cards are used: this workspace may not speak")
     if lines and sys.stderr is not None:
         sys.stderr.write("".join(f"metier: {line}\n" for line in lines))
@@ -112,12 +114,11 @@ def _input() -> dict[str, Any]:
 
 def envelope(host: str, event: str, text: str) -> str:
     """An answer in the host's own form."""
-    if host == "cursor":
-        return dump({"additional_context": text}, quoted_short)
-    if host in ("copilot", "opencode", "openclaw"):
-        return dump({"additionalContext": text}, quoted_short)
-    name = event if event in _EVENTS else _EVENTS[host == "gemini"]
-    answer = {"hookSpecificOutput": {"hookEventName": name, "additionalContext": text}}
+    events, key, _ = HOOKS[host]
+    if key != _NESTED:
+        return dump({key: text}, quoted_short)
+    name = event if event in events else events[0]
+    answer = {_NESTED: {"hookEventName": name, "additionalContext": text}}
     return dump(answer, quoted_short)
 
 
@@ -182,8 +183,8 @@ class _Answer:
         arm, scorer = "", self.settings.get("scorer", "spec")
         both = self.settings.get("compare") or []
         if len(both) == 2 and self._request.session:
-            place = int(self._journal.session_hash(self._request.session), 16) % 2
-            arm, scorer = "AB"[place], both[place]
+            side = int(self._journal.session_hash(self._request.session), 16) % 2
+            arm, scorer = "AB"[side], both[side]
         if scorer not in SCORERS:
             self._journal.note(self._host, f"hooks do not know the scorer '{scorer}'; spec is used")
             scorer = "spec"
@@ -219,7 +220,7 @@ class _Answer:
         return ""
 
     def _used_before(self, most: int) -> list[Suggestion]:
-        """The skills that the session used, or else those that it was told of."""
+        """The skills that the session used, or else those that were suggested to it."""
         request = self._request
         used = used_skills(request.transcript)
         self._heading = _USED if used else _SUGGESTED

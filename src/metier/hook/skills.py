@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from metier.core.ranking import Task, fires, named, rank
 from metier.core.text import routing_text
-from metier.storage.pool import StoredPool, nameable_to
+from metier.hosts import nameable_to
+from metier.storage.pool import StoredPool
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def suggest(
 def skills_named(
     catalog: CatalogRows, names: Sequence[str], most: int, host: str | None = None
 ) -> list[Suggestion]:
-    """The skills with these names or folders, in that order; those that `host` cannot load not."""
+    """The skills with these names or folders, in that order, if `host` can load them."""
     sql = (
         "SELECT name, description, when_to_use, path, iif(source = 'workspace', '', file)"
         f" FROM document JOIN ranked USING (key) WHERE {nameable_to(host)}"

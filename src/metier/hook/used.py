@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 import stat
 
+from metier.hosts.table import MARKS
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,16 +19,6 @@ _TAIL = 1_048_576
 _NEAR = 400
 """Bytes after a mark in which the name is looked for."""
 _LONGEST = 200
-_MARKS = (
-    (b'"name":"Skill"', b'"skill":"', b'"'),
-    (b'"name": "Skill"', b'"skill": "', b'"'),
-    (b"<skill>\\n<name>", b"", b"</name>"),
-    (b'"name":"activate_skill"', b'"args":{"name":"', b'"'),
-    (b'"name": "activate_skill"', b'"name": "', b'"'),
-    (b'"skill.invoked"', b'"name":"', b'"'),
-)
-"""What shows that a skill was used, what its name follows, and what ends the name."""
-_READ = (b'"name":"Read"', b'"file_path":"', b'/SKILL.md"')
 _CALLS = (b'"type":"function_call"', b'"type":"local_shell_call"')
 """Calls of Codex, which reads a SKILL.md in a shell."""
 _READERS = (b"cat ", b"sed -n ", b"head ", b"tail ", b"nl ", b"less ", b"bat ")
@@ -55,7 +47,7 @@ def _tail_of(path: str) -> bytes:
 
 def _found(tail: bytes) -> Iterator[tuple[int, str]]:
     """Positions and names."""
-    for mark, before, end in (*_MARKS, _READ):
+    for mark, before, end in [[one.encode() for one in mark] for mark in MARKS]:
         at = tail.find(mark)
         while at >= 0:
             name = _name(tail[at + len(mark) : at + len(mark) + _NEAR], before, end)

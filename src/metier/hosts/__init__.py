@@ -1,13 +1,26 @@
-"""Facts about agent hosts, as data: `model.py` says which, `known.py` holds them all.
+"""Facts about agent hosts: `model.py` says which, `known/` has one file for each host.
 
-Light here, in `folders.py` and in `switches.py`: hooks and `metier resolve` import these; a test
-compares them with the model.
+Light: hooks and `metier resolve` load only this and `table.py`, which is made from the files.
 """
 
-HOOKED = ("claude-code", "codex", "gemini", "copilot", "cursor", "opencode", "openclaw")
+from metier.hosts.table import HOOKS, IGNORE_THE_SWITCH
+
+HOOKED = tuple(HOOKS)
 """Hosts that can run `metier hook HOST`."""
 
 
 def host_bit(host: str | None) -> int:
     """The bit of a host in the masks of the catalog; all bits for an unknown host."""
     return 1 << HOOKED.index(host) if host in HOOKED else (1 << len(HOOKED)) - 1
+
+
+def honours_the_switch(host: str | None) -> bool:
+    """Whether a host obeys `disable-model-invocation`; also without a host."""
+    return (host or "").strip().lower() not in IGNORE_THE_SWITCH
+
+
+def nameable_to(host: str | None) -> str:
+    """The condition in SQL for skills that may be named to a host; without a host, to any."""
+    manual = " AND NOT manual" if honours_the_switch(host) else ""
+    usable = "state = 'active' AND origin != 'untrusted' AND safe"
+    return f"{usable} AND hosts & {host_bit(host)}{manual}"

@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+from metier.hosts.table import FOLDERS as TABLE
+
 
 class Folder(NamedTuple):
     label: str
@@ -9,27 +11,7 @@ class Folder(NamedTuple):
     """Relative to the workspace, to the home folder (`~/`), or absolute."""
 
 
-FOLDERS: tuple[Folder, ...] = (
-    Folder("claude", ".claude/skills"),
-    Folder("agents", ".agents/skills"),
-    Folder("copilot", ".github/skills"),
-    Folder("gemini", ".gemini/skills"),
-    Folder("cursor", ".cursor/skills"),
-    Folder("opencode", ".opencode/skills"),
-    Folder("opencode-old", ".opencode/skill"),
-    Folder("codex", ".codex/skills"),
-    Folder("claude-user", "~/.claude/skills"),
-    Folder("claude-plugins", "~/.claude/plugins/cache"),
-    Folder("agents-user", "~/.agents/skills"),
-    Folder("codex-user", "~/.codex/skills"),
-    Folder("codex-system", "/etc/codex/skills"),
-    Folder("copilot-user", "~/.copilot/skills"),
-    Folder("gemini-user", "~/.gemini/skills"),
-    Folder("cursor-user", "~/.cursor/skills"),
-    Folder("opencode-user", "~/.config/opencode/skills"),
-    Folder("opencode-old-user", "~/.config/opencode/skill"),
-    Folder("openclaw-user", "~/.openclaw/skills"),
-)
+FOLDERS = tuple(Folder(*one) for one in TABLE)
 PROJECT_HOSTS = tuple(
     (one.label, f"/{one.folder}/", rank)
     for rank, one in enumerate(FOLDERS, start=1)

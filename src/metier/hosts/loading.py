@@ -21,6 +21,10 @@ Reason = Literal[
 ]
 
 
+Yaml = Literal["valid", "colon", "invalid"]
+"""Of front matter; with `colon`, only a value that is not quoted holds a colon and a space."""
+
+
 class Location(NamedTuple):
     """Where the SKILL.md of a skill is."""
 
@@ -85,6 +89,14 @@ def loads(
     hidden = hidden or _hidden_without_description(host.loading, data)
     name = _name(host, location, found, data)
     return Loads(name, hidden, _doubt(host.loading, found))
+
+
+def drops_invalid(host: Host, yaml: Yaml) -> bool:
+    """Whether a host drops a skill because of its YAML, which metier repairs."""
+    invalid = host.loading.invalid if host.loading is not None else UNKNOWN
+    if yaml == "invalid":
+        return invalid in ("colons load", "dropped")
+    return yaml == "colon" and invalid == "dropped"
 
 
 def readers(path: str) -> tuple[Host, ...]:

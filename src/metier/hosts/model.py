@@ -1,14 +1,23 @@
-"""What is known about a host, as data: what it loads, shows, switches, runs and records.
+"""What is known about a host: what it loads, shows, switches, runs and records.
 
-A fact is a field, and has a source with a date, or is `UNKNOWN`. Every host is one file beside
-this one; `known.py` lists them.
+A fact is a field, and has a source with a date, or is `UNKNOWN`. Every host is one file in
+`known/`; what only code can say of it is a function in that file.
 """
+
+from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import Enum
-from typing import Final, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias, TypeVar
 
 from metier.hosts.settings import SettingsFile
+
+if TYPE_CHECKING:
+    from metier.hosts.events import Reader
+    from metier.hosts.shown import Rule
+    from metier.hosts.skill_settings import SkillSettings
+    from metier.hosts.starting import Start
+    from metier.hosts.tools import HostTools
 
 
 class Unknown(Enum):
@@ -29,6 +38,24 @@ class Source(NamedTuple):
     """The day or month of the check, not of the text."""
     how: Literal["docs", "source", "measured", "reported"]
     """The host's documentation, its source code, a run of the host, or what others write of it."""
+
+
+class SkillFolder(NamedTuple):
+    """A skill folder that metier looks through."""
+
+    label: str
+    """What paths of its skills begin with if it is not in the workspace."""
+    folder: str
+    """Relative to the workspace, to the home folder (`~/`), or absolute."""
+    rank: int = 100
+    """By metier's precedence; the folders of a workspace come first."""
+
+
+STANDARD_FOLDERS = (
+    SkillFolder("agents", ".agents/skills", 2),
+    SkillFolder("agents-user", "~/.agents/skills", 3),
+)
+"""The folders that many hosts share."""
 
 
 class Loading(NamedTuple):
@@ -65,9 +92,17 @@ class Loading(NamedTuple):
     precedence: Fact[tuple[str, ...]]
     """Where skills come from, the first wins."""
     duplicates: Fact[Literal["one loads", "all load"]]
-    """What happens to skills of one name."""
+    """What happens to skills with the same name."""
     needs_trust: Fact[tuple[str, ...]]
     """Folders of a workspace that are read only after the user trusted it in the host."""
+    longest_name: Fact[int | None] = UNKNOWN
+    """The most characters of a name; a skill with a longer one is dropped."""
+    longest_description: Fact[int | None] = UNKNOWN
+    """The most characters of a description; a skill with a longer one is dropped."""
+    name_pattern: str = ""
+    """A regular expression for names, with hyphens for spaces; a skill with another is dropped."""
+    own_folder: str = ""
+    """The subfolder of a user's skill folder in which the host puts its own skills."""
 
 
 class Plugins(NamedTuple):
@@ -135,13 +170,35 @@ class Listing(NamedTuple):
     unit: Fact[Literal["characters", "tokens", ""]]
     """What the budget counts; a token is four characters, or bytes."""
     longest: Fact[int | None]
-    """Characters of one description that are shown at most."""
+    """The most characters that are shown of a description."""
     context: Fact[int]
     """Tokens of the context window that are assumed unless the user says otherwise."""
     order: Fact[str]
     form: Fact[Literal["lines", "xml"]]
     settings: tuple[str, ...] = ()
     """Settings that change the budget."""
+    fraction_setting: str = ""
+    """The setting that changes `fraction`; empty for none."""
+    has_paths: bool = True
+    """Whether an entry says where the skill is."""
+    computed_by: str | Rule = ""
+    """The rule that computes it: a rule of `metier.listing` by name, or the host's own."""
+    sent: SentListing | None = None
+    """How it is found in a request."""
+
+
+class SentListing(NamedTuple):
+    """How a listing is found in a request, as regular expressions."""
+
+    begin: str
+    """The text before it, as it is."""
+    end: str
+    entry: str
+    """The groups: name, text, location; the last two may be missing."""
+    names: str = ""
+    """Names without texts after the entries, with commas between them: one group."""
+    is_escaped: bool = False
+    """Whether texts are escaped as in HTML."""
 
 
 class Hook(NamedTuple):
@@ -159,6 +216,16 @@ class Hook(NamedTuple):
     """How much text reaches the model."""
 
 
+class Mark(NamedTuple):
+    """A text of a transcript that shows that a skill was used, and where its name is after it."""
+
+    text: str
+    before: str
+    """What the name follows."""
+    after: str
+    """What ends the name."""
+
+
 class Transcripts(NamedTuple):
     """What is kept of a session."""
 
@@ -166,6 +233,12 @@ class Transcripts(NamedTuple):
     form: Fact[Literal["JSON lines", "SQLite"]]
     fired: Fact[tuple[str, ...]]
     """What a transcript holds when a skill was used."""
+    marks: tuple[Mark, ...] = ()
+    """The same for hooks, which search the end of a transcript."""
+    read_by: str | Reader = ""
+    """What reads them: a reader of `metier.usage` by name, or the host's own."""
+    typed_alone: bool = False
+    """Whether a skill that the user types takes the place of a prompt."""
 
 
 class Host(NamedTuple):
@@ -187,6 +260,16 @@ class Host(NamedTuple):
     """By section (`loading`) or fact (`loading.depth`), which counts first."""
     notes: tuple[str, ...] = ()
     """What a user of this host should know."""
+    order: int = 100
+    """Its position wherever hosts are listed; hosts with the same are sorted by name."""
+    folders: tuple[SkillFolder, ...] = ()
+    """Its skill folders that no other host declares."""
+    skill_settings: SkillSettings | None = None
+    """The settings that say something about skills."""
+    start: Start | None = None
+    """How it is started once, in front of a server that records its requests."""
+    tools: HostTools | None = None
+    """What an evaluation offers the model."""
 
     def source_of(self, section: str, field: str) -> Source | None:
         return self.sources.get(f"{section}.{field}", self.sources.get(section))

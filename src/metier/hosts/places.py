@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from metier.hosts import HOOKED
 from metier.hosts.folders import FOLDERS
 from metier.hosts.known import HOSTS
-from metier.hosts.loading import DoesNotLoad, Loads, Location, loads
+from metier.hosts.loading import DoesNotLoad, Loads, Location, Yaml, drops_invalid, loads
 from metier.hosts.model import Host
 
 _USER_FOLDERS = {one.label: one.folder for one in FOLDERS if one.folder.startswith(("~", "/"))}
@@ -91,7 +91,9 @@ def _anonymous(location: Location) -> Location:
     return location._replace(path=f"{above}/x/{file}")
 
 
-def loading_hosts(locations: Sequence[Location], data: Mapping[str, Any]) -> int:
+def loading_hosts(
+    locations: Sequence[Location], data: Mapping[str, Any], yaml: Yaml = "valid"
+) -> int:
     """The hosts that can load a skill: bit N is the host at N in `HOOKED`.
 
     A skill in no host's folder has all bits: hosts get to know it from metier, by its path. So has
@@ -100,13 +102,20 @@ def loading_hosts(locations: Sequence[Location], data: Mapping[str, Any]) -> int
     if locations[0].path.startswith("skills/") and not locations[0].plugin:
         return _ALL
     around = tuple(_anonymous(location) for location in locations)
-    return _loading_hosts(around, bool(data.get("name")), bool(data.get("description")))
+    return _loading_hosts(around, bool(data.get("name")), bool(data.get("description")), yaml)
 
 
 @lru_cache(maxsize=4096)
-def _loading_hosts(locations: tuple[Location, ...], is_named: bool, is_described: bool) -> int:
+def _loading_hosts(
+    locations: tuple[Location, ...], is_named: bool, is_described: bool, yaml: Yaml
+) -> int:
     data = {"name": "x" if is_named else "", "description": "x" if is_described else ""}
-    outcomes = [judged(HOSTS[name], locations, data).outcome for name in HOOKED]
+    hosts = [HOSTS[name] for name in HOOKED]
+    outcomes = [judged(host, locations, data).outcome for host in hosts]
     if all(map(_is_elsewhere, outcomes)):
         return _ALL
-    return sum(1 << number for number, one in enumerate(outcomes) if isinstance(one, Loads))
+    return sum(
+        1 << number
+        for number, (host, one) in enumerate(zip(hosts, outcomes, strict=True))
+        if isinstance(one, Loads) and not drops_invalid(host, yaml)
+    )

@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 Scope = Literal["project", "user"]
+MARK = "@MARK@"
+"""In a file of a plugin: the words that mark the files of metier."""
 SCOPES: tuple[Scope, ...] = ("project", "user")
 
 
@@ -45,13 +47,13 @@ class ServerList(NamedTuple):
     before: Mapping[str, Any] = {}
     """What an entry says before its command."""
     after: Mapping[str, Any] = {}
-    one_list: bool = False
+    as_list: bool = False
     """Whether command and arguments are one list."""
     form: Literal["json", "toml"] = "json"
 
     def value(self, command: Sequence[str]) -> dict[str, Any]:
         split = {"command": command[0], "args": list(command[1:])}
-        words = {"command": list(command)} if self.one_list else split
+        words = {"command": list(command)} if self.as_list else split
         return {**self.before, **words, **self.after}
 
 
@@ -68,7 +70,9 @@ class SettingsFile(NamedTuple):
     """An environment variable, and the folder below the home folder that it replaces."""
     entry: Entry | None = None
     """How a hook is written; None for a plugin, and for servers."""
+    plugin: Mapping[str, str] = {}
+    """The files of metier's plugin by name, for a host without `entry`; scripts may call `ask`."""
     servers: ServerList = ServerList()
     name: str = ""
-    """The host's; `known.py` fills in name and title."""
+    """The host's; `known` fills in name and title."""
     title: str = ""

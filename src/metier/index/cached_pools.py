@@ -1,17 +1,19 @@
 """A pool that keeps what was read in memory."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from metier.core.learned import Model
 from metier.core.ranking import SMALL_POOL, Document
 from metier.index.store import Store
 from metier.storage.pool import StoredPool
 from metier.storage.workspace import ENCODED_SCALE
 
+if TYPE_CHECKING:
+    from metier.core.learned import Model
+    from metier.core.word_table import Vector
+
 MOST_POSTINGS = 1_000_000
 _MOST_DOCUMENTS = 20_000
-_MOST_LEARNED = 20_000
 """Kept in memory until the catalog changes."""
 MANY = 4
 """Questions from which on all keys are read: a single command has one."""
@@ -27,9 +29,12 @@ class Memory:
         self.documents: dict[int, Document] = {}
         self.nameable: frozenset[int] | None = None
         self.questions = 0
+        self.pool: CachedPool | None = None
+        """The one that was asked last."""
         self.model: Model | None = None
         self.knows_model = False
-        self.learned: dict[str, tuple[int, Sequence[int]]] = {}
+        self.grams: frozenset[str] | None = None
+        """The words, and pairs of words, that examples have."""
         self.arrays: Any = None
         """What pools with arrays read."""
 
@@ -84,22 +89,19 @@ class CachedPool(StoredPool):
             self._memory.nameable = frozenset(key for (key,) in rows)
         return self._memory.nameable
 
-    def _model(self) -> Model | None:
+    def _model(self) -> "Model | None":
         memory = self._memory
         if not memory.knows_model:
             memory.model, memory.knows_model = super()._model(), True
         return memory.model
 
-    def _learned_words(self, wanted: Sequence[str]) -> dict[str, tuple[int, Sequence[int]]]:
-        known = self._memory.learned
-        absent = [gram for gram in wanted if gram not in known]
-        if absent:
-            if len(known) > _MOST_LEARNED:
-                known.clear()
-                absent = list(wanted)
-            read = super()._learned_words(absent)
-            known.update((gram, read.get(gram, (0, ()))) for gram in absent)
-        return {gram: known[gram] for gram in wanted}
+    def _learned_words(self, wanted: Sequence[str]) -> "dict[str, tuple[int, Vector]]":
+        memory = self._memory
+        if memory.grams is None and memory.questions >= MANY:
+            rows = self._answer("SELECT gram FROM learned_word WHERE kind = ?", (self._meant,))
+            memory.grams = frozenset(gram for (gram,) in rows)
+        known = memory.grams
+        return super()._learned_words([one for one in wanted if known is None or one in known])
 
     def candidates(self, keys: Sequence[int] | None) -> list[Document]:
         if keys is None:

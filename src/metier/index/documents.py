@@ -208,6 +208,14 @@ def select_rows(
         return [_row(row) for row in rows]
 
 
+def rows_by_key(store: Store, keys: Iterable[int]) -> dict[int, Row]:
+    """The rows with these keys."""
+    listed = ", ".join(map(str, keys))
+    rows = store.rows(f"SELECT key, {_COLUMNS} FROM document WHERE key IN ({listed})")
+    with store.checked():
+        return {row[0]: _row(row[1:]) for row in rows}
+
+
 _TYPES = [*[str] * 11, int, *[str] * 6]
 """What each of `_COLUMNS` holds; they are in the order of `Row`."""
 _CAPABILITIES = Row._fields.index("capabilities")

@@ -16,6 +16,9 @@ from metier.core.learned import MOST_DOCUMENTS, NOTHING, PAIR, STEP, UNIT, direc
 Floats = NDArray[np.float64]
 """Whole numbers, but for what is between two roundings."""
 
+Places = NDArray[np.intp]
+"""The document of each lesson."""
+
 STEPS = 60
 MOMENTUM = 0.9
 SHRINK = 0.1
@@ -99,7 +102,7 @@ def _word_parts(lessons: Sequence[Lesson], weights: Mapping[str, int]) -> list[d
     return found
 
 
-def _places(lessons: Sequence[Lesson]) -> NDArray[np.intp]:
+def _places(lessons: Sequence[Lesson]) -> Places:
     return np.array([lesson.place for lesson in lessons], dtype=np.intp)
 
 
@@ -123,7 +126,7 @@ def _products(words: Sequence[Mapping[str, int]], meanings: Floats) -> Floats:
     return products
 
 
-def logistic(products: Floats, places: NDArray[np.intp], documents: int) -> Floats:
+def logistic(products: Floats, places: Places, documents: int) -> Floats:
     """What each lesson speaks for each document, after a fixed number of steps."""
     size = len(products)
     wanted = np.zeros((size, documents))
@@ -135,12 +138,17 @@ def logistic(products: Floats, places: NDArray[np.intp], documents: int) -> Floa
     for _ in range(STEPS):
         z = products @ ahead
         z *= scale
-        chances = _chances(z)
-        chances -= wanted
-        chances *= STEP
-        chances += SHRINK * ahead
-        after = np.rint(ahead - rate * chances)
-        ahead = np.rint(after + MOMENTUM * (after - alphas))
+        step = _chances(z)
+        step -= wanted
+        step *= STEP
+        step += SHRINK * ahead
+        step *= -rate
+        step += ahead
+        after = np.rint(step, out=step)
+        ahead = after - alphas
+        ahead *= MOMENTUM
+        ahead += after
+        np.rint(ahead, out=ahead)
         alphas = after
     return alphas
 
@@ -183,7 +191,7 @@ def _exp(x: Floats) -> Floats:
 def _centroids(
     words: Sequence[Mapping[str, int]],
     meanings: Floats,
-    places: NDArray[np.intp],
+    places: Places,
     documents: int,
 ) -> Floats:
     """As `logistic`, by the mean example of each document: a column, its own weights only."""
@@ -220,36 +228,36 @@ def _packed(
         for gram, found in holders.items()
     }
     directions = meanings.T @ alphas if is_logistic else _by_document(meanings, alphas, lessons)
-    largest = max(
-        float(np.abs(directions).max(initial=0.0)),
-        max((max(map(abs, row.values())) for row in rows.values() if row), default=0.0),
-    )
-    shift = max(0, int(log2(max(largest, 1.0))) + 1 - 15)
-    packed = {
-        gram: (weights[gram], _bytes(row, shift, alphas.shape[1] if is_logistic else 0))
-        for gram, row in rows.items()
-    }
-    small = np.rint(directions / (1 << shift)).astype(np.int16)
-    return Fitted(
-        mean, np.ascontiguousarray(small.T), packed, unknown, float(1 << shift) / (UNIT * STEP)
-    )
+    numbers = [directions, *(row.numbers for row in rows.values())]
+    largest = max(float(np.abs(one).max(initial=1.0)) for one in numbers)
+    shift = max(0, int(log2(largest)) + 1 - 15)
+    packed = {gram: (weights[gram], _bytes(row, shift)) for gram, row in rows.items()}
+    small = np.ascontiguousarray(_small(directions, shift).T)
+    return Fitted(mean, small, packed, unknown, float(1 << shift) / (UNIT * STEP))
 
 
-def _row(found: Sequence[tuple[int, int]], alphas: Floats) -> dict[int, float]:
+class _Row(NamedTuple):
+    """What a gram speaks for documents."""
+
+    numbers: Floats
+    places: Places | None = None
+    """The documents, if not all."""
+
+
+def _row(found: Sequence[tuple[int, int]], alphas: Floats) -> _Row:
     numbers = [number for number, _ in found]
     parts = np.array([part for _, part in found], dtype=np.float64)
-    return dict(enumerate((parts @ alphas[numbers]).tolist()))
+    return _Row(parts @ alphas[numbers])
 
 
-def _sparse(
-    found: Sequence[tuple[int, int]], alphas: Floats, lessons: Sequence[Lesson]
-) -> dict[int, float]:
+def _sparse(found: Sequence[tuple[int, int]], alphas: Floats, lessons: Sequence[Lesson]) -> _Row:
     row: dict[int, float] = {}
     for number, part in found:
         place = lessons[number].place
         if place >= 0:
             row[place] = row.get(place, 0.0) + part * float(alphas[number, 0])
-    return row
+    places = sorted(row)
+    return _Row(np.array([row[place] for place in places]), np.array(places, dtype=np.intp))
 
 
 def _by_document(meanings: Floats, alphas: Floats, lessons: Sequence[Lesson]) -> Floats:
@@ -260,12 +268,13 @@ def _by_document(meanings: Floats, alphas: Floats, lessons: Sequence[Lesson]) ->
     return found
 
 
-def _bytes(row: Mapping[int, float], shift: int, width: int) -> bytes:
-    """A number for each document, or, with a width of 0, pairs of place and number."""
-    small = {place: round(number / (1 << shift)) for place, number in row.items()}
-    numbers = (
-        [small[place] for place in range(width)]
-        if width
-        else [one for pair in sorted(small.items()) for one in pair]
-    )
-    return np.array(numbers, dtype=np.int16).tobytes()
+def _small(numbers: Floats, shift: int) -> NDArray[np.int16]:
+    return np.rint(numbers / (1 << shift)).astype(np.int16)
+
+
+def _bytes(row: _Row, shift: int) -> bytes:
+    """A number for each document, or pairs of place and number."""
+    small = _small(row.numbers, shift)
+    if row.places is not None:
+        small = np.column_stack([row.places.astype(np.int16), small])
+    return small.tobytes()

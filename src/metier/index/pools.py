@@ -16,9 +16,16 @@ def pool_of(
     """The documents of a kind that meet a condition in SQL; `encoded`: by the user's encoder."""
     memory = store.cached(("pool", kind, condition, encoded), Memory)
     memory.questions += 1
-    if memory.questions <= (MANY if "numpy" in modules else _WORTH_NUMPY):
-        return CachedPool(store, kind, condition, memory, encoded=encoded)
+    wanted = _pools_for(memory.questions)
+    if not isinstance(memory.pool, wanted):
+        memory.pool = wanted(store, kind, condition, memory, encoded=encoded)
+    return memory.pool
+
+
+def _pools_for(questions: int) -> type[CachedPool]:
+    if questions <= (MANY if "numpy" in modules else _WORTH_NUMPY):
+        return CachedPool
     with loading_numpy():
         from metier.index.array_pools import ArrayPool  # most commands ask one question
 
-    return ArrayPool(store, kind, condition, memory, encoded=encoded)
+    return ArrayPool

@@ -24,12 +24,17 @@ def search_documents(store: Store, kind: Kind, task: Task) -> list[Row]:
 def page_of_search(store: Store, kind: Kind, task: Task, *, after: str, limit: int) -> Page:
     """The first `limit` of the documents that a search finds after the handle `after`."""
     with store.snapshot():
-        key = ("search", kind, task.text, task.encoded)
-        found = store.cached(key, lambda: _handles(store, kind, task))
+        found = ranked_handles(store, kind, task)
         first = found.index(after) + 1 if after in found else len(found) if after else 0
         shown = found[first : first + limit]
         rows = _rows(store, kind, shown)
     return Page(rows, len(found), shown[-1] if first + limit < len(found) else "")
+
+
+def ranked_handles(store: Store, kind: Kind, task: Task) -> list[str]:
+    """The handles of what a search finds, the best first."""
+    key = ("search", kind, task.text, task.encoded)
+    return store.cached(key, lambda: _handles(store, kind, task))
 
 
 def _handles(store: Store, kind: Kind, task: Task) -> list[str]:

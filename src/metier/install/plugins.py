@@ -7,9 +7,11 @@ once for a prompt, waits at most two seconds, and stays silent whatever goes wro
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from metier.errors import MetierError, UsageError
+from metier.hosts.known import HOOKS
+from metier.hosts.settings import MARK
 from metier.install.changes import BACKUP, Change, backup_of, read
 
 _ASK = """\
@@ -47,78 +49,6 @@ const quietly = (run) => async (...given) => {
 
 _COMMAND = re.compile(r"^const COMMAND = (\[.*\])$", re.MULTILINE)
 
-_OPENCODE = """
-const MOST_SESSIONS = 100
-const answers = new Map() // session → what the command says to its latest prompt
-
-function remember(session, prompt, cwd) {
-  answers.delete(session)
-  if (!prompt) return
-  answers.set(session, ask({ hook_event_name: "chat.message", prompt, cwd, session_id: session }))
-  if (answers.size > MOST_SESSIONS) answers.delete(answers.keys().next().value)
-}
-
-// opencode 1. Only the prompts of running agents name the folder; those for a title do not.
-const server = async ({ directory }) => ({
-  "chat.message": quietly(async (input, output) => {
-    const texts = output.parts.filter((part) => part.type === "text" && !part.synthetic)
-    remember(input.sessionID, texts.map((part) => part.text).join("\\n"), directory)
-  }),
-  "experimental.chat.system.transform": quietly(async (input, output) => {
-    if (!output.system.some((part) => part.includes(directory))) return
-    const text = await answers.get(input.sessionID)
-    if (text) output.system[0] += `\\n\\n${text}`
-  }),
-})
-
-// opencode 2
-const setup = async (host) => {
-  const cwd = host.location?.directory ?? process.cwd()
-  await host.session.hook("prompt", quietly(async (event) => {
-    remember(event.sessionID, event.prompt.text, cwd)
-  }))
-  await host.session.hook("context", quietly(async (event) => {
-    const text = await answers.get(event.sessionID)
-    if (text) event.system.push({ type: "text", text })
-  }))
-}
-
-export default { id: "metier", server, setup: quietly(setup) }
-"""
-
-_OPENCLAW = """
-const MOST_MESSAGES = 5
-const MOST_LETTERS = 6000 // of one message
-
-function textIn(content) {
-  const parts = Array.isArray(content) ? content : [{ type: "text", text: content }]
-  const texts = parts.filter((part) => part?.type === "text").map((part) => part.text)
-  return texts.join("\\n").slice(0, MOST_LETTERS)
-}
-
-const answer = quietly(async (event, about) => {
-  const prompt = event.currentUserMessage ?? event.prompt
-  if (!prompt) return undefined
-  const text = await ask({
-    hook_event_name: "before_prompt_build",
-    prompt,
-    cwd: about?.workspaceDir ?? process.cwd(),
-    session_id: about?.sessionId ?? about?.sessionKey,
-    messages: (event.messages ?? []).slice(-MOST_MESSAGES).map((message) => ({
-      role: message?.role,
-      content: textIn(message?.content),
-    })),
-  })
-  return text ? { prependContext: text } : undefined
-})
-
-export default {
-  id: "metier",
-  name: "metier",
-  register: (host) => host.on("before_prompt_build", answer),
-}
-"""
-
 
 def mark(host: str) -> str:
     """Marks the files that metier creates for `host`."""
@@ -126,7 +56,12 @@ def mark(host: str) -> str:
 
 
 def plugin_files(host: str, command: Sequence[str]) -> dict[str, str]:
-    return _PLUGINS[host](command)
+    return {
+        name: _script(host, text, command)
+        if name.endswith(".js")
+        else text.replace(MARK, mark(host))
+        for name, text in HOOKS[host].plugin.items()
+    }
 
 
 def is_unedited(host: str, name: str, text: str) -> bool:
@@ -141,40 +76,6 @@ def is_unedited(host: str, name: str, text: str) -> bool:
 
 def _script(host: str, body: str, command: Sequence[str]) -> str:
     return f"// {mark(host)}\n" + _ASK.replace("@COMMAND@", json.dumps(list(command))) + body
-
-
-def _opencode(command: Sequence[str]) -> dict[str, str]:
-    return {"metier.js": _script("opencode", _OPENCODE, command)}
-
-
-def _openclaw(command: Sequence[str]) -> dict[str, str]:
-    about = f"Injects what a prompt needs; {mark('openclaw')}."
-    manifest = {
-        "id": "metier",
-        "name": "metier",
-        "description": about,
-        "activation": {"onStartup": True},
-        "configSchema": {"type": "object", "additionalProperties": False, "properties": {}},
-    }
-    package = {
-        "name": "metier-hook",
-        "version": "1.0.0",
-        "description": about,
-        "private": True,
-        "type": "module",
-        "openclaw": {"extensions": ["./index.js"]},
-    }
-    return {
-        "index.js": _script("openclaw", _OPENCLAW, command),
-        "package.json": json.dumps(package, indent=2) + "\n",
-        "openclaw.plugin.json": json.dumps(manifest, indent=2) + "\n",
-    }
-
-
-_PLUGINS: dict[str, Callable[[Sequence[str]], dict[str, str]]] = {
-    "opencode": _opencode,
-    "openclaw": _openclaw,
-}
 
 
 def plugin_changes(host: str, folder: str, command: Sequence[str]) -> Iterator[Change]:

@@ -2,88 +2,103 @@
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import accumulate
 
-from metier.listing.values import Listing, Scope, Shown, Skill, State, first_of_each, unseen
+from metier.hosts.known.copilot import LONGEST_DESCRIPTION, LONGEST_NAME, NAME
+from metier.hosts.shown import Listing, Scope, Shown, Skill, State, unseen
 
 LETTERS = 15_000
 """What entries may take, each with its line break. It depends on neither model nor context."""
 NAMES = 4_954
 """What names without text may take, with the commas between them; the rest is not named."""
-DESCRIPTION = 1024
-"""The most characters of a description; a skill with a longer one is dropped."""
-NAME = 64
-"""The most characters of a name; a skill with a longer one is dropped."""
-_VALID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]*")
+_VALID = re.compile(NAME)
 """Skills with any other name are dropped; spaces become hyphens before."""
 _SCOPES: tuple[Scope, ...] = ("project", "user", "plugin", "admin", "system", "own")
 _PLACES: dict[Scope, str] = {"own": "builtin", "system": "builtin"}
 _FOLDERS = (".github/skills", ".copilot/skills", ".agents/skills", ".claude/skills")
-"""Of two skills of one name in a scope, the one in the first of these folders loads."""
+"""Of skills with the same name in a scope, the first by these folders loads."""
 _ESCAPED = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&apos;"})
 
 
 def name_of(skill: Skill) -> str:
     """What Copilot CLI calls a skill; empty for a name that it refuses."""
-    name = "-".join((skill.name or skill.folder).split())
-    return name if len(name) <= NAME and _VALID.fullmatch(name) else ""
-
-
-def _is_loaded(skill: Skill) -> bool:
-    return bool(name_of(skill)) and len(skill.description or "") <= DESCRIPTION
-
-
-def _order(skill: Skill) -> tuple[int, str]:
-    """Its own skills come last and keep their order."""
-    is_own = skill.scope == "own"
-    return _SCOPES.index(skill.scope), "" if is_own else name_of(skill)
+    name = skill.name or skill.folder
+    name = "-".join(name.split())
+    return name if len(name) <= LONGEST_NAME and _VALID.fullmatch(name) else ""
 
 
 def _precedence(skill: Skill) -> tuple[int, int]:
-    found = (number for number, one in enumerate(_FOLDERS) if skill.root.endswith(one))
-    return _SCOPES.index(skill.scope), next(found, len(_FOLDERS))
+    return _SCOPES.index(skill.scope), _rank_of(skill.root)
 
 
-def _block(skill: Skill) -> tuple[str, ...]:
+@lru_cache(maxsize=1024)
+def _rank_of(root: str) -> int:
+    found = (number for number, one in enumerate(_FOLDERS) if root.endswith(one))
+    return next(found, len(_FOLDERS))
+
+
+def _block(name: str, skill: Skill) -> tuple[str, ...]:
     return (
         "<skill>",
-        f"  <name>{name_of(skill)}</name>",
+        f"  <name>{name}</name>",
         f"  <description>{(skill.description or '').translate(_ESCAPED)}</description>",
         f"  <location>{_PLACES.get(skill.scope, skill.scope)}</location>",
         "</skill>",
     )
 
 
-def _shown(skill: Skill, is_whole: bool) -> Shown:
+def _size(name: str, skill: Skill) -> int:
+    """The characters of a block, with its line break."""
+    escaped = (skill.description or "").translate(_ESCAPED)
+    return len(name) + len(escaped) + len(_PLACES.get(skill.scope, skill.scope)) + _AROUND
+
+
+_AROUND = len("\n".join(_block("", Skill("", "", "", "", scope="own")))) + 1 - len("builtin")
+
+
+def _shown(name: str, skill: Skill, is_whole: bool) -> Shown:
     text = skill.description or ""
     state: State = "whole" if is_whole and text else "no-text"
-    return Shown(skill, name_of(skill), text if is_whole else "", state, len(text))
+    return Shown(skill, name, text if is_whole else "", state, len(text))
 
 
 def copilot(skills: list[Skill], limit: int) -> Listing:
     """The listing; the first entry that does not fit and all after it are names without text."""
-    loaded = sorted(filter(_is_loaded, skills), key=_precedence)
-    listed = sorted(first_of_each(loaded, name_of).values(), key=_order)
-    seen = set(map(id, listed))
-    blocks = [_block(skill) for skill in listed]
-    sizes = list(accumulate(len("\n".join(block)) + 1 for block in blocks))
+    listed = _listed(skills)
+    seen = {id(skill) for _, skill in listed}
+    sizes = list(accumulate(_size(*one) for one in listed))
     fitting = next((count for count, size in enumerate(sizes) if size > limit), len(listed))
-    names = _that_fit([name_of(skill) for skill in listed[fitting:]])
+    names = _that_fit([name for name, _ in listed[fitting:]])
     end = fitting + len(names)
-    entries = [_shown(skill, number < fitting) for number, skill in enumerate(listed[:end])]
+    entries = [_shown(*one, number < fitting) for number, one in enumerate(listed[:end])]
     entries += [
-        unseen(skill)._replace(length=len(skill.description or "")) for skill in listed[end:]
+        unseen(skill)._replace(length=len(skill.description or "")) for _, skill in listed[end:]
     ]
     entries += [unseen(skill) for skill in skills if id(skill) not in seen]
-    lines = _lines(blocks[:fitting], names)
     return Listing(
         entries=tuple(entries),
         used=sizes[fitting - 1] if fitting else 0,
         budget=limit,
         unit="characters",
-        lines=lines,
+        lines=_lines([_block(*one) for one in listed[:fitting]], names),
         needed=sizes[-1] if sizes else 0,
     )
+
+
+def _listed(skills: list[Skill]) -> list[tuple[str, Skill]]:
+    """The skills that load, with their names; the host's own come last and keep their order."""
+    first: dict[str, Skill] = {}
+    for skill in sorted(skills, key=_precedence):
+        name = name_of(skill)
+        if name and len(skill.description or "") <= LONGEST_DESCRIPTION:
+            first.setdefault(name, skill)
+    return sorted(first.items(), key=_order)
+
+
+def _order(named: tuple[str, Skill]) -> tuple[int, str]:
+    name, skill = named
+    return _SCOPES.index(skill.scope), "" if skill.scope == "own" else name
 
 
 def _that_fit(names: list[str]) -> list[str]:

@@ -5,18 +5,20 @@ import os
 from typing import Any
 
 from metier import hosts
-from metier.listing.rules import Skill
+from metier.hosts.known import HOSTS
+from metier.hosts.shown import Skill
 
 _FILE = os.path.join(os.path.dirname(hosts.__file__), "measured.json")
-ON_DISK = ("codex",)
-"""Hosts that write their own skills to disk, where they are found like others."""
 
 
 def own_skills(host: str) -> list[Skill]:
     """The host's own skills that are on no disk; each text is a stand-in of the right length."""
+    loading = HOSTS[host].loading
+    if loading is not None and loading.own_folder:
+        return []  # they are on disk, and found like others
     with open(_FILE, encoding="utf-8") as file:
         measured: list[dict[str, Any]] = json.load(file)
-    found = [entry for entry in measured if entry["host"] == host and host not in ON_DISK]
+    found = [entry for entry in measured if entry["host"] == host]
     return [_skill(given) for entry in found for given in entry["ownSkills"]]
 
 

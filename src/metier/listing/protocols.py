@@ -134,7 +134,7 @@ def _responses(call: Call | None, streams: bool, call_id: str) -> Answer:
 
 
 def _function(call: Call | None) -> dict[str, str]:
-    """The name of a tool; one of a namespace is written `namespace.name`."""
+    """The name of a tool, as `namespace.name` if it has a namespace."""
     namespace, _, name = (call.tool if call else "").rpartition(".")
     return {"name": name, "namespace": namespace} if namespace else {"name": name}
 

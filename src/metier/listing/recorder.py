@@ -29,7 +29,7 @@ DEAD_PROXY = "http://127.0.0.1:9"
 CALLS = "calls.json"
 """In the folder of a recording: the tools that the model is to call, one after the other."""
 _ALONE = ("unshare", "-rnpf", "--kill-child", "--mount-proc")
-"""Starts a command without a network, and ends with it all that it started."""
+"""Starts a command without a network, and ends its children with it."""
 _GET_FLAGS, _SET_FLAGS, _UP = 0x8913, 0x8914, 0x1
 
 
@@ -152,7 +152,7 @@ def recorded(folder: str) -> list[Request]:
 
 
 class Finished(NamedTuple):
-    """What came of a host."""
+    """How the run of a host ended."""
 
     status: int | None
     """None if it was ended because it took too long."""
@@ -175,7 +175,7 @@ def can_cut_the_network() -> bool:
 
 
 def offline(environ: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a host that must reach loopback only, by way of dead proxies."""
+    """The environment of a host that must reach loopback only, through dead proxies."""
     proxies = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"), DEAD_PROXY)
     local = f"{LOOPBACK},localhost"
     more = {**proxies, "NO_PROXY": local}

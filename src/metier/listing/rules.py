@@ -5,40 +5,30 @@ compared with requests that the real host sent (`tests/live`).
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from metier.hosts.known import HOSTS
+from metier.hosts.known.claude_code import LONGEST as CLAUDE_TEXT
+from metier.hosts.known.claude_code import claude_budget
+from metier.hosts.known.codex import CONTEXT as CODEX_CONTEXT
+from metier.hosts.known.codex import LONGEST as CODEX_DESCRIPTION
+from metier.hosts.known.codex import LONGEST_NAME as CODEX_NAME
+from metier.hosts.shown import Listing as Listing
+from metier.hosts.shown import Rule, first_of_each, unseen
+from metier.hosts.shown import Scope as Scope
+from metier.hosts.shown import Shown as Shown
+from metier.hosts.shown import Skill as Skill
+from metier.hosts.shown import State as State
 from metier.listing import copilot as _copilot
 from metier.listing.order import collated as collated
-from metier.listing.values import Listing as Listing
-from metier.listing.values import Scope as Scope
-from metier.listing.values import Shown as Shown
-from metier.listing.values import Skill as Skill
-from metier.listing.values import State as State
-from metier.listing.values import first_of_each, unseen
 from metier.listing.xml import gemini, opencode
 
-CLAUDE_CONTEXT = 200_000
-CLAUDE_FRACTION = 0.01
-"""The part of the context that the listing may take: `skillListingBudgetFraction`."""
-CLAUDE_LETTERS_PER_TOKEN = 4
-CLAUDE_LETTERS_PER_TOKEN_NEW = 3
-"""For models since Opus 4.7, and for models that the host does not know."""
-CLAUDE_TEXT = 1536
-"""The most characters of one text; a longer one ends with an ellipsis."""
-CLAUDE_HALF_LIFE_DAYS = 7.0
-CLAUDE_LEAST_WEIGHT = 0.1
 _CLAUDE_NAME = re.compile(r"[\w.:-]+")
 """Names with anything else are not shown beside the folder's."""
 _BREAKS = re.compile(r"[\r\n\t]+")
 CODEX_PERCENT = 2
 CODEX_BYTES_PER_TOKEN = 4
-CODEX_NAME = 64
-"""The most characters of a name; a skill with a longer one is not loaded."""
-CODEX_DESCRIPTION = 1024
-"""The most characters of a description; a longer one ends with three dots."""
-CODEX_CONTEXT = 272_000
-"""Of a model that the host does not know; settings can make it smaller, not larger."""
 CODEX_ALIASED_HEAD_BYTES = 310
 """The host's words before and after the table of roots, headings included."""
 CODEX_PLAIN_HEAD_TOKENS = 113
@@ -61,33 +51,20 @@ def listing_of(
 # Claude Code: those used least lose their text
 
 
-def claude_weight(uses: int, days_ago: float) -> float:
-    """What Claude Code sorts by: the count, halved every week since the last use, never below 10 %.
-
-    Measured with pairs of counts and ages of which only the first found room.
-    """
-    weight: float = 0.5 ** (days_ago / CLAUDE_HALF_LIFE_DAYS)
-    return uses * max(weight, CLAUDE_LEAST_WEIGHT)
-
-
-def claude_budget(
-    context: int | None, fraction: float = CLAUDE_FRACTION, *, is_new_model: bool = False
-) -> int:
-    """The characters that the listing may take."""
-    letters = CLAUDE_LETTERS_PER_TOKEN_NEW if is_new_model else CLAUDE_LETTERS_PER_TOKEN
-    return round((context or CLAUDE_CONTEXT) * fraction * letters)
-
-
 def _claude_text(skill: Skill) -> str:
     if skill.scope == "own":
         return skill.description or ""
-    text = " - ".join(filter(None, (skill.description, skill.when_to_use)))
-    text = _BREAKS.sub(" ", text).strip()
+    text = skill.description or ""
+    if skill.when_to_use:
+        text = f"{text} - {skill.when_to_use}" if text else skill.when_to_use
+    if not text.isprintable():
+        text = _BREAKS.sub(" ", text)
+    text = text.strip()
     return text.replace("<", "&lt;").replace(">", "&gt;")
 
 
 def _claude_entries(ordered: list[Skill]) -> list[Shown]:
-    """Every skill with its whole text; of those in folders of one name only the first."""
+    """Every skill with its whole text; of folders with the same name only the first."""
     kept = first_of_each(ordered, lambda skill: skill.folder)
     taken = set(kept)
     return [
@@ -107,28 +84,35 @@ def _claude_entry(skill: Skill, taken: set[str]) -> Shown:
     return Shown(skill, name, text, "whole" if text else "no-text", len(text))
 
 
-_CLAUDE_SCOPES: tuple[Scope, ...] = ("user", "project", "plugin", "admin", "system", "own")
+_CLAUDE_SCOPES: dict[Scope, int] = {
+    "user": 0, "project": 1, "plugin": 2, "admin": 3, "system": 4, "own": 5,
+}  # fmt: skip
 
 
 def _claude_order(skill: Skill) -> tuple[int, tuple[str, str]]:
     """The host's own skills come last and keep their order."""
     is_own = skill.scope == "own"
-    return _CLAUDE_SCOPES.index(skill.scope), ("", "") if is_own else collated(skill.folder)
+    return _CLAUDE_SCOPES[skill.scope], ("", "") if is_own else collated(skill.folder)
 
 
 def _claude_line(entry: Shown) -> str:
     return f"- {entry.name}: {entry.text}" if entry.text else f"- {entry.name}"
 
 
+def _claude_size(entry: Shown) -> int:
+    """The length of its line."""
+    return len(entry.name) + 2 + (len(entry.text) + 2 if entry.text else 0)
+
+
 def _claude(skills: list[Skill], limit: int) -> Listing:
     ordered = sorted(skills, key=_claude_order)
     entries = _claude_entries(ordered)
     visible = [number for number, entry in enumerate(entries) if entry.state != "invisible"]
-    size = sum(len(_claude_line(entries[number])) + 1 for number in visible) - 1
+    size = sum(_claude_size(entries[number]) + 1 for number in visible) - 1
     if size > limit:
         _take_texts(entries, visible, limit)
     lines = tuple(_claude_line(entries[number]) for number in visible)
-    used = len("\n".join(lines))
+    used = max(0, sum(map(len, lines)) + len(lines) - 1)
     return Listing(
         entries=tuple(entries),
         used=used,
@@ -141,17 +125,19 @@ def _claude(skills: list[Skill], limit: int) -> Listing:
 
 def _take_texts(entries: list[Shown], visible: list[int], limit: int) -> None:
     """Leave names, and the texts that find room: most used first, then in the listing's order."""
-    full = [entries[number] for number in range(len(entries))]
     room = limit + 1
-    losing = [number for number in visible if not full[number].skill.is_fixed]
+    losing = []
     for number in visible:
-        if not full[number].skill.is_fixed:
-            entries[number] = full[number]._replace(text="", state="no-text")
-        room -= len(_claude_line(entries[number])) + 1
-    for number in sorted(losing, key=lambda number: -full[number].skill.uses):
-        cost = len(_claude_line(full[number])) - len(_claude_line(entries[number]))
+        full = entries[number]
+        if not full.skill.is_fixed:
+            losing.append((full.skill.uses, number, full))
+            entries[number] = Shown(full.skill, full.name, "", "no-text", full.length)
+        room -= _claude_size(entries[number]) + 1
+    losing.sort(key=lambda one: (-one[0], one[1]))
+    for _, number, full in losing:
+        cost = len(full.text) + 2 if full.text else 0
         if cost <= room:
-            entries[number] = full[number]
+            entries[number] = full
             room -= cost
 
 
@@ -164,17 +150,33 @@ def _tokens(length: int) -> int:
 
 class _Line(NamedTuple):
     skill: Skill
+    name: str
     description: str
-    place: str
+    location: str
     length: int
     """Of the description before it was cut."""
+    least: int
+    """The bytes of the line without a description, with its line break."""
 
     def shown(self, letters: int) -> str:
         text = f"{self.description[:letters]} " if letters else ""
-        return f"- {self.skill.name or self.skill.folder}: {text}(file: {self.place})"
+        return f"- {self.name}: {text}(file: {self.location})"
 
-    def cost(self, letters: int) -> int:
-        return _tokens(len(self.shown(letters).encode()) + 1)
+    @property
+    def whole(self) -> int:
+        """The bytes of the line with all of the description."""
+        return self.least + (_bytes(self.description) + 1 if self.description else 0)
+
+
+def _bytes(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode())
+
+
+def _flat(text: str) -> str:
+    """The text with single spaces between its words."""
+    if text.isprintable() and "  " not in text:
+        return text.strip()
+    return " ".join(text.split())
 
 
 _CODEX_SCOPES: dict[Scope, int] = {
@@ -193,19 +195,21 @@ def _codex_order(skill: Skill) -> tuple[int, str, str]:
 
 
 def _aliases(skills: Sequence[Skill]) -> dict[str, str]:
-    ordered = sorted(skills, key=lambda skill: _CODEX_ROOTS.index(skill.scope))
-    roots = dict.fromkeys(skill.root for skill in ordered if skill.root)
+    found = dict.fromkeys((skill.scope, skill.root) for skill in skills if skill.root)
+    ordered = sorted(found, key=lambda one: _CODEX_ROOTS.index(one[0]))
+    roots = dict.fromkeys(root for _, root in ordered)
     return {root: f"r{number}" for number, root in enumerate(roots)}
 
 
 def _codex_line(skill: Skill, aliases: dict[str, str]) -> _Line:
-    description = " ".join((skill.description or "").split())
+    description = _flat(skill.description or "")
     length = len(description)
     if length > CODEX_DESCRIPTION:
         description = f"{description[: CODEX_DESCRIPTION - 3]}..."
     alias = aliases.get(skill.root)
-    below = skill.path.removeprefix(f"{skill.root}/")
-    return _Line(skill, description, f"{alias}/{below}" if alias else skill.path, length)
+    location = f"{alias}{skill.path[len(skill.root) :]}" if alias else skill.path
+    name = skill.name or skill.folder
+    return _Line(skill, name, description, location, length, _bytes(name) + _bytes(location) + 13)
 
 
 def codex_budget(context: int | None) -> int:
@@ -220,12 +224,13 @@ def _codex(skills: list[Skill], limit: int) -> Listing:
     head = CODEX_ALIASED_HEAD_BYTES + sum(len(line.encode()) + 1 for line in roots)
     table = max(0, _tokens(head) - CODEX_PLAIN_HEAD_TOKENS)
     lines = [_codex_line(skill, aliases) for skill in ordered]
-    needed = sum(line.cost(len(line.description)) for line in lines)
+    needed = sum(_tokens(line.whole) for line in lines)
     letters = _allotted(lines, limit - table, needed)
     entries = [_codex_entry(*pair) for pair in zip(lines, letters, strict=True)]
-    entries += [unseen(skill) for skill in skills if not _is_loaded_by_codex(skill)]
+    if len(ordered) < len(skills):
+        entries += [unseen(skill) for skill in skills if not _is_loaded_by_codex(skill)]
     shown = [line.shown(count) for line, count in zip(lines, letters, strict=True) if count >= 0]
-    used = table + sum(_tokens(len(line.encode()) + 1) for line in shown)
+    used = table + sum(_tokens(_bytes(line) + 1) for line in shown)
     headed = ["### Skill roots", *roots] if roots else []
     return Listing(
         entries=tuple(entries),
@@ -238,20 +243,19 @@ def _codex(skills: list[Skill], limit: int) -> Listing:
 
 
 def _codex_entry(line: _Line, letters: int) -> Shown:
-    name = line.skill.name or line.skill.folder
     if letters < 0:
         return unseen(line.skill)
     text, length = line.description[:letters], line.length
     is_whole = len(text) == length and len(line.description) == length
     state: State = "whole" if is_whole else "cut" if text else "no-text"
-    return Shown(line.skill, name, text, state, length)
+    return Shown(line.skill, line.name, text, state, length)
 
 
 def _allotted(lines: Sequence[_Line], limit: int, needed: int) -> list[int]:
     """The characters of each description that are shown; -1 for a line that is left out."""
     if needed <= limit:
         return [len(line.description) for line in lines]
-    least = [line.cost(0) for line in lines]
+    least = [_tokens(line.least) for line in lines]
     if sum(least) <= limit:
         return _grown(lines, limit - sum(least))
     letters = []
@@ -264,7 +268,7 @@ def _allotted(lines: Sequence[_Line], limit: int, needed: int) -> list[int]:
 def _grown(lines: Sequence[_Line], room: int) -> list[int]:
     """Give each description one character in turn, as long as it fits."""
     letters = [0] * len(lines)
-    sizes = [len(line.shown(0).encode()) + 1 for line in lines]
+    sizes = [line.least for line in lines]
     growing = [number for number, line in enumerate(lines) if line.description]
     while growing:
         still = []
@@ -282,19 +286,22 @@ def _grown(lines: Sequence[_Line], room: int) -> list[int]:
     return letters
 
 
-class Rule(NamedTuple):
-    """How one host lists skills."""
-
-    shows: Callable[[list[Skill], int], Listing]
-    """The listing within a budget."""
-    budget: Callable[[int | None], int] | None = None
-    """The budget for a context of so many tokens; None for a host without a limit."""
-
-
-RULES: dict[str, Rule] = {
+_BY_NAME: dict[str, Rule] = {
     "claude-code": Rule(_claude, claude_budget),
     "codex": Rule(_codex, codex_budget),
     "copilot": Rule(_copilot.copilot, lambda _: _copilot.LETTERS),
     "gemini": Rule(gemini),
     "opencode": Rule(opencode),
 }
+"""What a host may name in `Listing.computed_by`."""
+
+
+def _rules() -> Iterator[tuple[str, Rule]]:
+    for name, host in HOSTS.items():
+        rule = host.listing.computed_by if host.listing is not None else ""
+        if rule:
+            yield name, _BY_NAME[rule] if isinstance(rule, str) else rule
+
+
+RULES: dict[str, Rule] = dict(_rules())
+"""By host."""

@@ -6,22 +6,9 @@ from html import unescape
 from itertools import repeat
 from typing import Any, NamedTuple
 
+from metier.hosts.known import HOSTS
+from metier.hosts.model import SentListing
 from metier.listing.recorder import Request
-
-_CLAUDE = "skills are available for use with the Skill tool:\n\n"
-_CLAUDE_END = re.compile(r"\n</system-reminder>|\n\n(?!TRIGGER|SKIP)")
-_CODEX = re.compile(r"^- ([^:]+(?::[^: ]+)?): (?:(.*) )?\(file: (.*)\)$")
-_XML = re.compile(
-    r"  <skill>\n    <name>(.*)</name>\n    <description>((?s:.*?))</description>\n"
-    r"    <location>(.*)</location>\n  </skill>"
-)
-
-_COPILOT = re.compile(
-    r"<skill>\n  <name>(.*)</name>\n  <description>((?s:.*?))</description>\n"
-    r"  <location>(.*)</location>\n</skill>"
-)
-_COPILOT_NAMES = re.compile(r"^[^<\n]*?: (.+?)(?:\.\.\. and \d+ more)?$", re.M)
-"""After the entries: the names of skills that did not fit."""
 
 
 class Sent(NamedTuple):
@@ -29,7 +16,7 @@ class Sent(NamedTuple):
 
     name: str
     text: str
-    place: str = ""
+    location: str = ""
 
 
 def strings(value: Any) -> Iterator[str]:
@@ -42,48 +29,36 @@ def strings(value: Any) -> Iterator[str]:
 
 
 def listing_text(host: str, requests: list[Request]) -> str:
-    """The listing as it stood in the first request that has one; empty for none."""
-    begin = _BEGINS[host]
+    """The listing of the first request that has one; empty for none."""
+    form = _form(host)
     texts = (text for request in requests for text in strings(request.body))
-    found = next((text for text in texts if begin in text), "")
-    after = found.partition(begin)[2]
-    if host == "claude-code":
-        return _CLAUDE_END.split(after)[0]
-    if host == "codex":
-        return after.partition("\n</skills_instructions>")[0]
-    return after.partition("\n</available_skills>")[0]
-
-
-_BEGINS = {
-    "claude-code": _CLAUDE,
-    "codex": "### Available skills\n",
-    "copilot": "\n<available_skills>\n",
-    "gemini": "\n<available_skills>\n",
-    "opencode": "\n<available_skills>\n",
-}
+    found = next((text for text in texts if form.begin in text), "")
+    return re.split(form.end, found.partition(form.begin)[2], maxsplit=1)[0]
 
 
 def sent_skills(host: str, requests: list[Request]) -> list[Sent]:
     """The skills that a host listed, in its order."""
+    form = _form(host)
     text = listing_text(host, requests)
-    if host == "claude-code":
-        return [_claude(entry) for entry in re.split(r"\n(?=- )", text) if entry]
-    if host == "codex":
-        found = (_CODEX.match(line) for line in text.split("\n"))
-        return [Sent(match[1], match[2] or "", match[3]) for match in found if match]
-    if host == "copilot":
-        return list(_copilot(text))
-    return [Sent(*match.groups()) for match in _XML.finditer(text)]
+    return [*_entries(form, text), *_names(form, text)]
 
 
-def _copilot(text: str) -> Iterator[Sent]:
-    at = text.rfind("</skill>")
-    for name, about, place in _COPILOT.findall(text):
-        yield Sent(name, unescape(about), place)
-    for names in _COPILOT_NAMES.findall(text[max(at, 0) :]):
+def _form(host: str) -> SentListing:
+    """How the listing of a host is found. Raises `KeyError` for a host of which it is unknown."""
+    listing = HOSTS[host].listing
+    if listing is None or listing.sent is None:
+        raise KeyError(host)
+    return listing.sent
+
+
+def _entries(form: SentListing, text: str) -> Iterator[Sent]:
+    for match in re.finditer(form.entry, text):
+        name, about, location = (*match.groups(default=""), "", "")[:3]
+        yield Sent(name, unescape(about) if form.is_escaped else about, location)
+
+
+def _names(form: SentListing, text: str) -> Iterator[Sent]:
+    """The skills after the entries that did not fit."""
+    after = text[max(text.rfind("</skill>"), 0) :]
+    for names in re.findall(form.names, after) if form.names else ():
         yield from map(Sent, names.split(", "), repeat(""))
-
-
-def _claude(entry: str) -> Sent:
-    name, _, text = entry.removeprefix("- ").partition(": ")
-    return Sent(name, text)

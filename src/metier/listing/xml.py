@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 
+from metier.hosts.shown import Listing, Scope, Shown, Skill, unseen
 from metier.listing.order import collated
-from metier.listing.values import Listing, Scope, Shown, Skill, unseen
 
 
 def _whole(skill: Skill, name: str) -> Shown:
@@ -12,12 +12,12 @@ def _whole(skill: Skill, name: str) -> Shown:
     return Shown(skill, name, text, "whole", len(text))
 
 
-def _xml(skill: Skill, name: str, place: str) -> tuple[str, ...]:
+def _xml(skill: Skill, name: str, location: str) -> tuple[str, ...]:
     return (
         "  <skill>",
         f"    <name>{name}</name>",
         f"    <description>{skill.description}</description>",
-        f"    <location>{place}</location>",
+        f"    <location>{location}</location>",
         "  </skill>",
     )
 
@@ -67,11 +67,11 @@ def opencode(skills: list[Skill], _: int) -> Listing:
 
 
 def _with_the_rest(
-    skills: Sequence[Skill], shown: Sequence[Shown], place: Callable[[Shown], str]
+    skills: Sequence[Skill], shown: Sequence[Shown], location: Callable[[Shown], str]
 ) -> Listing:
     seen = {id(entry.skill) for entry in shown}
     rest = [unseen(skill) for skill in skills if id(skill) not in seen]
-    blocks = [_xml(entry.skill, entry.name, place(entry)) for entry in shown]
+    blocks = [_xml(entry.skill, entry.name, location(entry)) for entry in shown]
     return _xml_listing([*shown, *rest], blocks)
 
 

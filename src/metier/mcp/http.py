@@ -2,14 +2,11 @@
 
 import asyncio
 import hmac
-import signal
 import socket
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import anyio
-import uvicorn
 from mcp.server.lowlevel import Server
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.requests import Request
@@ -18,12 +15,13 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from metier import __version__
-from metier.mcp.endpoint import Endpoint
-from metier.mcp.slow_clients import LIMITS, Limits, with_limits
+from metier.serving.endpoint import Endpoint
+from metier.serving.listening import listen
+from metier.serving.names import OwnNames
+from metier.serving.slow_clients import LIMITS, Limits
 
 PATH = "/mcp"
 HEALTH = "/health"
-_SHUTDOWN_SECONDS = 5
 
 
 class Guard:
@@ -31,10 +29,7 @@ class Guard:
 
     def __init__(self, app: ASGIApp, endpoint: Endpoint) -> None:
         self._app = app
-        self._hosts = endpoint.hosts()
-        self._origins = {
-            f"{scheme}://{host}" for scheme in ("http", "https") for host in self._hosts
-        }
+        self._names = OwnNames(endpoint)
         self._token = endpoint.token.encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -46,11 +41,8 @@ class Guard:
         await _answer_at_shutdown(self._app, scope, receive, send)
 
     def _rejection(self, request: Request) -> Response | None:
-        hosts, origins = request.headers.getlist("host"), request.headers.getlist("origin")
-        if len(hosts) != 1 or hosts[0].lower() not in self._hosts:
-            return PlainTextResponse("Host is not this server", 421)
-        if origins and (len(origins) > 1 or origins[0].lower() not in self._origins):
-            return PlainTextResponse("Origin is not this server", 403)
+        if (rejection := self._names.rejection(request)) is not None:
+            return rejection
         path = request.scope["path"]  # request.url is built from the Host header
         if request.method == "GET" and path == PATH:
             # this server sends nothing on its own
@@ -135,14 +127,6 @@ def app(server: Server[Any], endpoint: Endpoint) -> ASGIApp:
     return Guard(inner, endpoint)
 
 
-class _Listener(uvicorn.Server):
-    """Leaves signals to its caller."""
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
-
-
 async def serve_http(
     server: Server[Any],
     endpoint: Endpoint,
@@ -153,27 +137,4 @@ async def serve_http(
 ) -> None:
     """Serve until SIGINT or SIGTERM, then finish running requests; `ready` gets the URL."""
     endpoint = endpoint._replace(port=bound.getsockname()[1])
-    config = uvicorn.Config(
-        app(server, endpoint),
-        http=with_limits(limits),
-        ws="none",
-        log_config=None,
-        access_log=False,
-        lifespan="on",
-        timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
-    )
-    listener = _Listener(config)
-
-    def stop() -> None:
-        listener.should_exit = True
-
-    loop = asyncio.get_running_loop()
-    for one in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(one, stop)
-    host = f"[{endpoint.host}]" if ":" in endpoint.host else endpoint.host
-    ready(f"http://{host}:{endpoint.port}{PATH}")
-    try:
-        await listener.serve(sockets=[bound])
-    finally:
-        for one in (signal.SIGINT, signal.SIGTERM):
-            loop.remove_signal_handler(one)
+    await listen(app(server, endpoint), bound, lambda: ready(endpoint.url(PATH)), limits=limits)

@@ -12,12 +12,13 @@ from typing import Any
 from mcp.server.lowlevel import Server
 
 from metier.catalog import Catalog
-from metier.mcp.catalog_thread import CatalogThread, Opened, Stamp
-from metier.mcp.endpoint import Endpoint
+from metier.mcp.catalog_thread import CatalogThread
 from metier.mcp.http import serve_http
 from metier.mcp.runs import RunThread
 from metier.mcp.server import make_server
 from metier.mcp.stdio import OpenRequests, stdio_streams
+from metier.serving.catalog_thread import Opened, Stamp
+from metier.serving.endpoint import Endpoint
 
 
 def _no_stamp(_catalog: Catalog) -> object:

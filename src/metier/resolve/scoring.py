@@ -10,6 +10,7 @@ from typing import NamedTuple
 from metier.core import bm25
 from metier.core.arrays import Array, Arrays, Floats, Mask, Places, arrays_of
 from metier.core.stems import stems
+from metier.hosts.table import NAMES
 from metier.values.scoring import (
     BM25,
     DECIMALS,
@@ -334,12 +335,7 @@ def median_of_others(counts: Floats, without: int | None) -> float:
 
 # Runtimes
 
-KNOWN = frozenset(
-    {
-        *("copilot", "cli", "opencode", "claude-code", "codex"),
-        *("gemini", "cursor", "openclaw", "vscode"),
-    }
-)
+KNOWN = frozenset({"cli", *NAMES})
 _ANY = "all"
 
 

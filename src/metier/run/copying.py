@@ -7,8 +7,7 @@ from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from metier.run import postgres_tables as tables
-from metier.run.postgres_runs import kept_checkpoints
-from metier.run.rows import Row, dumped
+from metier.run.rows import Row, dumped, kept_checkpoints
 from metier.run.sqlite_store import SqliteRunStore
 from metier.run.store import RunStore
 from metier.storage.postgres import Connection, Postgres

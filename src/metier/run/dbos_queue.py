@@ -68,7 +68,7 @@ def _refuse(_serializer: DefaultSerializer, _data: str) -> NoReturn:
 
 
 DefaultSerializer.deserialize = _refuse  # type: ignore[method-assign, assignment]
-"""DBOS unpickles whatever a row declares to be a pickle; whoever can write to the database could
+"""DBOS unpickles whatever a row declares to be a pickle; anyone who can write to the database could
 execute code with the rights of every worker."""
 
 

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import Any
@@ -13,6 +13,7 @@ from metier.run.store import LEASE_SECONDS, CheckpointMark, RunStore
 from metier.values.agents import CheckpointSettings, Limits
 from metier.values.runs import DONE, Claim, Failure, StepRecord, StepState, Usage
 
+_USAGE = StepRecord._fields.index("usage")
 _ROLLING_BACK: ContextVar[bool] = ContextVar("rolling_back", default=False)
 
 
@@ -24,31 +25,6 @@ def rolling_back() -> Iterator[None]:
         yield
     finally:
         _ROLLING_BACK.reset(before)
-
-
-class Records(dict[str, StepRecord]):
-    """Records by full id, which also finds those of one iteration of a loop."""
-
-    def __init__(self, known: Iterable[StepRecord]) -> None:
-        super().__init__()
-        self._iterations: dict[str, dict[str, None]] = {}
-        for one in known:
-            self[one.id] = one
-
-    def __setitem__(self, key: str, record: StepRecord) -> None:
-        super().__setitem__(key, record)
-        at = key.find("[")
-        if at >= 0:
-            self._iterations.setdefault(key[at:], {})[key] = None
-
-    def around(self, key: str) -> Iterator[StepRecord]:
-        """The records of the iterations that `key` is in: of `a[2][0]`, `[2]` and `[2][0]`."""
-        end = key.index("[")
-        start = end
-        while (end := key.find("]", end) + 1) > 0:
-            for one in self._iterations.get(key[start:end], ()):
-                if one in self:
-                    yield self[one]
 
 
 class Ledger:
@@ -67,7 +43,12 @@ class Ledger:
         self.store = store
         self.claim = claim
         self.leased_until = time.time() + LEASE_SECONDS
-        self.records = Records(known)
+        self.records = {one.id: one for one in known}
+        """By full id, as in `check[2]`."""
+        self._iterations: dict[str, dict[str, None]] = {}
+        """The full ids of the steps in each iteration, as `[2]` or `[2][0]`."""
+        for one in known:
+            self._add_to_iteration(one.id)
         self.seen: dict[str, dict[str, Any]] = {}
         """The steps as templates see them."""
         self.memory: dict[str, Any] = {}
@@ -83,16 +64,21 @@ class Ledger:
         self._compensated_by: dict[str, StepRecord] = {}
         self._order = order
         self._settings = settings
+        self._interval = max(1, settings.interval)
         last, self._latest_checkpoint = store.last_numbers(claim.key) if known else (0, 0)
         self._seq = max([last, *(one.seq for one in known)])
         self._begun = sum(one.seq > 0 for one in known)
         self._successes = sum(one.state == "succeeded" for one in known)
         self._prefix = -1
 
+    @property
+    def is_lease_over(self) -> bool:
+        """Whether another process may have claimed the run; call `check_claim` then."""
+        return time.time() >= self.leased_until
+
     async def check_claim(self) -> None:
-        """Raise `RunLostError` if the lease is over and another process has claimed the run."""
-        if time.time() >= self.leased_until:
-            await self.store.check(self.claim)
+        """Raise `RunLostError` if another process has claimed the run."""
+        await self.store.check(self.claim)
 
     def done(self, key: str) -> StepRecord | None:
         """The record of a step that need not run again."""
@@ -105,10 +91,15 @@ class Ledger:
 
     def timed(self, record: StepRecord, **changes: Any) -> StepRecord:
         """The record of a step that ends now; its duration is that of the monotonic clock."""
+        started, finished = self._times(record)
+        return record._replace(started=started, finished=finished, **changes)
+
+    def _times(self, record: StepRecord) -> tuple[float, float]:
+        """When a step that ends now began and ended."""
         now = time.time()
         began = self._started.pop(record.id, None)
         took = now - record.started if began is None else time.monotonic() - began
-        return record._replace(started=now - max(0.0, took), finished=now, **changes)
+        return now - max(0.0, took), now
 
     # Limits
 
@@ -121,7 +112,8 @@ class Ledger:
     def add_usage(self, key: str, usage: Usage) -> None:
         """Count what a step has used. Raises `RunStoppedError` at a limit."""
         record = self.records[key]
-        self.records[key] = record._replace(usage=record.usage.plus(usage))
+        used = record.usage.plus(usage)
+        self.records[key] = StepRecord._make((*record[:_USAGE], used, *record[_USAGE + 1 :]))
         self.usage = self.usage.plus(usage)
         self._check_usage(key)
 
@@ -144,6 +136,7 @@ class Ledger:
         self._started[key] = time.monotonic()
         before = self.records.get(key)
         if before is None:
+            self._add_to_iteration(key)
             return StepRecord(key, state, started=now)
         is_interrupted = before.state in ("running", "cancelled")
         return StepRecord(
@@ -163,11 +156,20 @@ class Ledger:
         await self.store.save_step(self.claim, self.records[key])
 
     async def end(
-        self, step: ReadyStep, record: StepRecord, **changes: Any
+        self,
+        step: ReadyStep,
+        before: StepRecord,
+        state: StepState,
+        attempts: int = 0,
+        output: Any = None,
+        failure: Failure | None = None,
     ) -> tuple[StepRecord, bool]:
         """Store the end of a step; its record, and whether a checkpoint was saved with it."""
         self._seq += 1
-        record = self.timed(record, seq=self._seq, **changes)
+        record = StepRecord(
+            before.id, state, self._seq, attempts, before.input, output, failure, before.usage,
+            *self._times(before), before.generation,
+        )  # fmt: skip
         self.records[record.id] = record
         self.show(step.id, record)
         mark = None
@@ -184,8 +186,7 @@ class Ledger:
     def _is_checkpoint_due(self, step: ReadyStep) -> bool:
         if not self._settings.enabled or _ROLLING_BACK.get() or step.declared.checkpoint is False:
             return False
-        every = max(1, self._settings.interval)
-        return step.declared.checkpoint is True or self._successes % every == 0
+        return step.declared.checkpoint is True or self._successes % self._interval == 0
 
     def ending(self) -> CheckpointMark | None:
         """The checkpoint of a run that ends, if due."""
@@ -206,6 +207,7 @@ class Ledger:
 
     def begin_compensation(self, key: str, record: StepRecord) -> None:
         """Store `record` as compensated once the step `key` succeeds."""
+        self._add_to_iteration(key)
         before = self.records.get(key, StepRecord(key, "pending"))
         self.records[key] = before._replace(
             state="pending", input=None, generation=record.generation
@@ -256,10 +258,24 @@ class Ledger:
     def seen_in_iteration(self, key: str) -> dict[str, dict[str, Any]]:
         """The steps as templates see them in the iteration that the step `key` is in."""
         seen = dict(self.seen)
-        for one in self.records.around(key):
+        for one in self._around(key):
             if one.state != "running":
                 seen[one.id.partition("[")[0]] = _seen(one)
         return seen
+
+    def _add_to_iteration(self, key: str) -> None:
+        start = key.find("[")
+        if start >= 0:
+            self._iterations.setdefault(key[start:], {})[key] = None
+
+    def _around(self, key: str) -> Iterator[StepRecord]:
+        """The records of the iterations that `key` is in: of `a[2][0]`, `[2]` and `[2][0]`."""
+        end = key.index("[")
+        start = end
+        while (end := key.find("]", end) + 1) > 0:
+            for one in self._iterations.get(key[start:end], ()):
+                if one in self.records:
+                    yield self.records[one]
 
     def remember(self, step: ReadyStep, output: Any) -> None:
         """Add the named outputs of a step to the memory. Raises `StepFailedError`."""

@@ -58,7 +58,7 @@ class LiveRun:
         self.chain = chain
         self.on_event = on_event
         order = [step.id for step in plan.steps]
-        self.ledger = Ledger(store, run.claim, order, profile.checkpoint, limits, known)
+        self.ledger = Ledger(store, run.claim, order, plan.checkpoint, limits, known)
         self.stopped: StoreError | None = None
         """Why this process no longer executes the run, although it has not ended."""
         self.is_cancel_requested = False
@@ -124,6 +124,8 @@ class LiveRun:
         """Run all steps; why the run failed, or None."""
         seconds = self.ledger.limits.seconds
         try:
+            if seconds is None:
+                return await self.group(self.plan, self.names(), "")
             async with time_limit(seconds) as self._limit:
                 return await self.group(self.plan, self.names(), "")
         except TimeoutError:
@@ -332,6 +334,8 @@ class LiveRun:
 
     def restore(self) -> None:
         """Make the outputs of stored steps visible; memory in the order in which they ended."""
+        if not self.ledger.records:
+            return
         steps = {step.id: step for one in self.plan.steps for step in one.walk(compensating=True)}
         for record in self.ledger.in_order():
             one = steps.get(record.id.partition("[")[0])

@@ -152,6 +152,8 @@ class Workflow(Group):
         self.offered = offered_tools(profile)
         """The tools for prompt steps that list none."""
         self.named = named_tools(profile)
+        self.requires = profile.requires
+        self.checkpoint = profile.checkpoint
         self.delegates = sorted(delegates(profile))
 
 

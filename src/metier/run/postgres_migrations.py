@@ -3,4 +3,9 @@
 from metier.run import postgres_tables, worker_tables
 from metier.storage import record_tables
 
-MIGRATIONS = (postgres_tables.TABLES, record_tables.TABLES, worker_tables.TABLES)
+MIGRATIONS = (
+    postgres_tables.TABLES,
+    record_tables.TABLES,
+    worker_tables.TABLES,
+    postgres_tables.LOOKUPS,
+)

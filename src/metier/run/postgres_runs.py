@@ -33,6 +33,8 @@ from metier.run.rows import (
     dumped,
     end_values,
     failure_text,
+    is_storable,
+    kept_checkpoints,
     memory_text,
     request_text,
     run_of,
@@ -43,12 +45,11 @@ from metier.run.store import LEASE_SECONDS, CheckpointMark, Renewed
 from metier.storage.database import MEANINGLESS
 from metier.storage.outages import Outage
 from metier.storage.postgres import PATIENCE_SECONDS, Connection, Postgres, scalar
-from metier.values.agents import CheckpointSettings
 from metier.values.runs import RESUMABLE, Claim, Failure, RunRecord, StepRecord
 
 R = TypeVar("R")
 NOW_SECONDS = 10.0
-"""How long a caller is blocked that cannot await. What it writes still waits to be written."""
+"""How long to block a caller that cannot await; its writes stay queued."""
 _CALLED = "the record of runs"
 _NAMESPACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 _LAST_CHARACTER = "\U0010ffff"
@@ -70,7 +71,7 @@ class PostgresRuns:
     def __init__(self, address: str, namespace: str, *, patience: float = PATIENCE_SECONDS) -> None:
         """`address` is a connection string or URL. Raises `StoreError` if it does not answer.
 
-        Once connected, everything waits until PostgreSQL is away for `patience` seconds.
+        Once connected, calls wait up to `patience` seconds for a server that is away.
         """
         if not _NAMESPACE.fullmatch(namespace):
             raise UsageError(
@@ -81,7 +82,7 @@ class PostgresRuns:
         self.path = f"postgresql:{namespace}"
         self.live = 0
         self.worker = ""
-        """Only while this worker counts as alive are runs claimed; empty: it is no worker."""
+        """The id of this worker, or empty. A worker claims runs only while it counts as alive."""
         self._noted: Notes = {}
         self._noting = threading.Lock()
         self._keys = range(0)
@@ -117,10 +118,12 @@ class PostgresRuns:
         more = [self._step_write(run.claim, one) for one in steps]
         self._save_now([*self._added(run), *more], None)
 
-    async def begin(self, run: RunRecord, owner: str) -> None:
-        await self._save(self._added(run, owner), None)
+    async def begin(self, run: RunRecord, owner: str, parent: Claim | None = None) -> None:
+        await self._save(self._added(run, owner, parent), parent)
 
-    def _added(self, run: RunRecord, owner: str | None = None) -> list[Write]:
+    def _added(
+        self, run: RunRecord, owner: str | None = None, parent: Claim | None = None
+    ) -> list[Write]:
         known = self._profiles.get(run.agent_id)
         if known is None or known[0] is not run.profile:
             known = self._profiles[run.agent_id] = run.profile, self._blob(dumped(run.profile))
@@ -131,7 +134,9 @@ class PostgresRuns:
             *kept_checkpoints(run.profile), run.parent_run, run.parent_step, run.forked_from, owner,
             LEASE_SECONDS if owner else None, run.epoch,
         )  # fmt: skip
-        return [request, profile, (tables.ADD_RUN, row)]
+        if parent is None:
+            return [request, profile, (tables.ADD_RUN, row)]
+        return [request, profile, (tables.ADD_CHILD, (*row, *self._claimed(parent)))]
 
     def note(self, claim: Claim, step: StepRecord) -> None:
         with self._noting:
@@ -151,8 +156,9 @@ class PostgresRuns:
             await self._save([self._step_write(claim, step)], claim)
             return
         memory = self._memory(checkpoint)
-        extra = checkpoint.step_index, _key_of(memory[0]) if memory else None
-        await self._save([*memory, self._step_write(claim, step, extra)], claim)
+        key = _key_of(memory[0]) if memory else None
+        write = self._step_write(claim, step, checkpoint.step_index, key)
+        await self._save([*memory, write], claim)
 
     async def begin_rollback(self, claim: Claim, failure: Failure) -> None:
         row = (failure_text(failure), *self._claimed(claim))
@@ -184,7 +190,7 @@ class PostgresRuns:
 
     def _save_in_place(self, request: Request) -> bool:
         """Commit a step in one statement, without the writer; false if that would have to wait."""
-        values = request.writes[0][1]
+        values = (*request.writes[0][1], self.namespace, self.namespace)
 
         def job(connection: Connection) -> int:
             return connection.execute(tables.SAVE_STEP_ALONE, values).rowcount
@@ -208,10 +214,13 @@ class PostgresRuns:
 
     def _request(self, writes: Sequence[Write], claim: Claim | None) -> Request:
         """A request that also stores what was noted before."""
+        is_child = writes[-1][0] is tables.ADD_CHILD
+        if not self._noted:
+            return Request(writes, claim, is_child)
         with self._noting:
             noted, self._noted = self._noted, {}
         before = [self._step_write(by, step) for (by, _), step in noted.items()]
-        return Request(writes=[*before, *writes], claim=claim, noted=noted)
+        return Request([*before, *writes], claim, is_child, noted)
 
     def _claimed(self, claim: Claim) -> tuple[str, int, int]:
         return self.namespace, *claim
@@ -220,11 +229,12 @@ class PostgresRuns:
         self,
         claim: Claim,
         step: StepRecord,
-        checkpoint: tuple[int | None, bytes | None] = (None, None),
+        step_index: int | None = None,
+        memory: bytes | None = None,
     ) -> Write:
-        """`checkpoint` is its step index and the key of its memory."""
-        values = (*step_values(step), *checkpoint, step.generation, *self._claimed(claim))
-        return tables.SAVE_STEP, values
+        """The last two arguments are those of its checkpoint."""
+        values = step_values(step, step_index, memory)
+        return tables.SAVE_STEP, (*values, self.namespace, *claim)
 
     def _ended(self, run: RunRecord, checkpoint: CheckpointMark | None) -> list[Write]:
         claimed = self._claimed(run.claim)
@@ -248,13 +258,13 @@ class PostgresRuns:
 
     # Owning a run
 
-    def claim(self, run_id: str, owner: str, now: float) -> RunRecord:
+    def claim(self, run_id: str, owner: str, now: float, parent: Claim | None = None) -> RunRecord:
         lease = LEASE_SECONDS + _from_now(now)
 
         def job(connection: Connection) -> RunRecord:
             with connection.transaction():
                 self._check_worker(connection)
-                run, held = self._held(connection, run_id, now)
+                run, held = self._held(connection, run_id, now, parent)
                 if held.state != "running" and held.state not in RESUMABLE:
                     message = f"run '{run_id}' is {held.state} now"
                     raise UsageError(message, code="RUN_NOT_RESUMABLE")
@@ -276,9 +286,16 @@ class PostgresRuns:
         if self.worker and connection.execute(*known).fetchone() is None:
             raise RunReleasedError
 
-    def _held(self, connection: Connection, run_id: str, now: float) -> tuple[RunRecord, Held]:
-        """Lock the row of a run; the run as it is then, and its owner."""
+    def _held(
+        self, connection: Connection, run_id: str, now: float, parent: Claim | None = None
+    ) -> tuple[RunRecord, Held]:
+        """Lock the row of a run; the run as it is then, and its owner. Check its parent's claim."""
         key = self._only(self._found(connection, run_id), run_id).key
+        if parent is not None:
+            keys = sorted((parent.key, key))
+            locked = connection.execute(tables.LOCK, (keys, self.namespace)).fetchall()
+            if (*parent, True) not in locked:
+                raise RunLostError
         values = (_from_now(now), self.namespace, key)
         held = Held(*connection.execute(tables.HELD, values).fetchall()[0])
         (run,) = self._runs(connection, "AND key = %s", key)
@@ -394,26 +411,10 @@ def _listed(state: str | None, delegated: bool) -> tuple[str, tuple[str, ...]]:
     return which, () if state is None else (state,)
 
 
-def is_storable(text: str) -> bool:
-    """Whether PostgreSQL can hold a text as it is; an id that it cannot hold is not there."""
-    return not _UNSTORABLE.search(text)
-
-
 def _key_of(blob: Write) -> bytes:
     key = blob[1][1]
     assert isinstance(key, bytes)
     return key
-
-
-def kept_checkpoints(profile: Mapping[str, Any]) -> tuple[float, float]:
-    """For how many hours checkpoints are kept, and how many of them."""
-    default = CheckpointSettings()
-    given = profile.get("checkpoint") or {}
-    hours, most = given.get("retentionHours"), given.get("maximum")
-    return (
-        default.retention_hours if hours is None else float(hours),
-        default.maximum if most is None else float(most),
-    )
 
 
 def _from_now(now: float) -> float:
@@ -433,6 +434,3 @@ def _read(read: Callable[[Row], R], rows: Sequence[Row]) -> list[R]:
         raise DamagedError(
             f"{_CALLED} is damaged", hint="restore a copy of the database"
         ) from error
-
-
-_UNSTORABLE = re.compile("[\0\ud800-\udfff]")

@@ -4,8 +4,8 @@ from typing import Any
 
 from metier.core.timestamps import from_iso
 from metier.run import postgres_tables as tables
-from metier.run.postgres_runs import PostgresRuns, is_storable
-from metier.run.rows import Row, checkpoint_of, checkpoint_texts, numbered
+from metier.run.postgres_runs import PostgresRuns
+from metier.run.rows import Row, checkpoint_of, checkpoint_texts, is_storable, numbered
 from metier.storage.postgres import Connection, scalar
 from metier.values.agents import Checkpoint
 from metier.values.runs import RunRecord

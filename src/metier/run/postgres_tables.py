@@ -4,6 +4,7 @@ One database serves many teams: every table has a namespace, and every statement
 kept as text, which is returned as it was written; `jsonb` rejects some strings.
 """
 
+from metier.run.worker_tables import WATCHED
 from metier.storage.database import Migration
 
 TABLES = Migration(
@@ -102,32 +103,71 @@ TABLES = Migration(
 )
 """`retention_hours` and `checkpoints` come from the profile: how long checkpoints are kept, and how
 many. A step's row holds the checkpoint that it causes; `memory` is null if there is none."""
+LOOKUPS = Migration(
+    "lookups",
+    (
+        "ALTER TABLE metier.run DROP CONSTRAINT run_pkey, ADD PRIMARY KEY (key, namespace)",
+        "DROP TRIGGER announce ON metier.step",
+        "DROP TRIGGER announce ON metier.run",
+        """
+        CREATE TRIGGER announce AFTER UPDATE ON metier.run FOR EACH ROW
+        WHEN (OLD.state IS DISTINCT FROM NEW.state AND NEW.finished IS NULL)
+        EXECUTE FUNCTION metier.announce()
+        """,
+    ),
+)
+"""Runs are found by their key, and the writer itself announces steps and the ends of runs."""
 NEW_KEYS = "SELECT nextval('metier.run_keys')"
 KEYS_AT_ONCE = 64
 
 # Writing. The rows of runs are locked after runs and blobs were added: every later statement of
 # the transaction sees the epoch that no other process can change any more.
 
-ADD_RUN = (
+_NAMESPACE = "run.namespace || '' = %s"
+"""Without statistics, as in a new database or namespace, the planner takes any index that begins
+with the namespace and reads all of its runs. No index has this expression: the key's is left."""
+_KEYED = f"WHERE {_NAMESPACE} AND key = %s"
+_CLAIMED = f"{_KEYED} AND epoch = %s"
+_IS_LIVE = "state IN ('running', 'pending')"
+_ADD_RUN = (
     "INSERT INTO metier.run (namespace, key, id, agent, task, state, created, request, profile,"
     " retention_hours, checkpoints, parent, parent_step, forked_from, owner, lease, epoch)"
-    " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s,"
-    " clock_timestamp() + make_interval(secs => %s), %s)"
-    " ON CONFLICT (namespace, key) DO NOTHING"
+    " {values} ON CONFLICT (namespace, key) DO NOTHING"
 )
+_RUN_VALUES = (
+    "%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s,"
+    " clock_timestamp() + make_interval(secs => %s), %s"
+)
+ADD_RUN = _ADD_RUN.format(values=f"VALUES ({_RUN_VALUES})")
+ADD_RUNS = _ADD_RUN.format(
+    values="SELECT %s, key_, id_, agent_, task_, state_, created_, request_, profile_, hours_,"
+    " checkpoints_, parent_, parent_step_, forked_from_, owner_,"
+    " clock_timestamp() + make_interval(secs => lease_), epoch_"
+    " FROM unnest(%s::bigint[], %s::text[], %s::text[], %s::text[], %s::text[], %s::float8[],"
+    " %s::bytea[], %s::bytea[], %s::float8[], %s::float8[], %s::text[], %s::text[], %s::text[],"
+    " %s::text[], %s::float8[], %s::bigint[]) AS given (key_, id_, agent_, task_, state_, created_,"
+    " request_, profile_, hours_, checkpoints_, parent_, parent_step_, forked_from_, owner_,"
+    " lease_, epoch_)"
+)
+"""Any number of runs, as one array for each column after the namespace."""
+ADD_CHILD = _ADD_RUN.format(
+    values=f"SELECT {_RUN_VALUES} FROM metier.run {_CLAIMED} AND {_IS_LIVE}"
+)
+"""The same if the claim of its parent is the latest, and the parent has not ended."""
 ADD_BLOB = (
     "INSERT INTO metier.blob (namespace, key, data) VALUES (%s, %s, %s)"
     " ON CONFLICT (namespace, key) DO NOTHING"
 )
 LOCK = (
-    "SELECT key, epoch FROM metier.run WHERE namespace = %s AND key = ANY(%s::bigint[])"
-    " ORDER BY key FOR NO KEY UPDATE"
+    "SELECT run.key, epoch, is_live FROM unnest(%s::bigint[]) AS wanted (key) CROSS JOIN LATERAL"
+    f" (SELECT run.key, epoch, {_IS_LIVE} AS is_live FROM metier.run"
+    f" WHERE run.key = wanted.key AND {_NAMESPACE} FOR NO KEY UPDATE) AS run"
 )
-_CLAIMED = "WHERE namespace = %s AND key = %s AND epoch = %s"
+"""Keys are given in their order, as everywhere, so that no two processes wait for each other."""
 _SAVE_STEP = (
     "INSERT INTO metier.step AS step (namespace, run, id, seq, state, attempts, input, output,"
     " failure, usage, started, finished, step_index, memory, generation)"
-    " SELECT run.namespace, run.key, {values} FROM {claimed}"
+    " SELECT {namespace}, run.key, {values} FROM {claimed}"
     " ON CONFLICT (namespace, run, id) DO UPDATE SET"
     " step_index = CASE WHEN step.seq = excluded.seq AND excluded.step_index IS NULL"
     " THEN step.step_index ELSE excluded.step_index END,"
@@ -139,28 +179,49 @@ _SAVE_STEP = (
     " generation = excluded.generation"
 )
 """A step keeps its checkpoint as long as it keeps its `seq`."""
+_FOUND = (
+    "(SELECT run.ctid, run.key FROM metier.run"
+    f" WHERE run.key = key_ AND run.epoch = epoch_ AND {_NAMESPACE} OFFSET 0)"
+)
+"""The run of a claim in arrays. With `OFFSET 0` each is looked up by its key: the planner knows
+neither how many there are nor how few runs fit."""
+_ANNOUNCE = (
+    "CASE WHEN {run} IN (SELECT run FROM metier.watch"
+    " WHERE namespace = %s AND until > clock_timestamp())"
+    f" THEN pg_notify('{WATCHED}', %s::text || ' ' || {{run}}) IS NULL END"
+)
+"""Announce a change of a run if it is being watched."""
 _VALUES = ", ".join(["%s"] * 13)
-SAVE_STEP = _SAVE_STEP.format(values=_VALUES, claimed=f"metier.run {_CLAIMED}")
-SAVE_STEP_ALONE = _SAVE_STEP.format(
-    values=_VALUES,
-    claimed=f"(SELECT namespace, key FROM metier.run {_CLAIMED} FOR NO KEY UPDATE NOWAIT) AS run",
+SAVE_STEP = _SAVE_STEP.format(
+    namespace="namespace", values=_VALUES, claimed=f"metier.run {_CLAIMED}"
 )
-"""The same with its own lock, as a transaction of one statement that does not wait."""
+SAVE_STEP_ALONE = (
+    _SAVE_STEP.format(
+        namespace="run.namespace",
+        values=_VALUES,
+        claimed=f"(SELECT namespace, key FROM metier.run {_CLAIMED} FOR NO KEY UPDATE NOWAIT)"
+        " AS run",
+    )
+    + f" RETURNING {_ANNOUNCE.format(run='step.run')}"
+)
+"""The same with its own lock, as a transaction of one statement that does not wait. Takes the
+namespace two more times."""
+LOCK_AND_ANNOUNCE = (
+    f"SELECT key, epoch, is_live, {_ANNOUNCE.format(run='locked.key')} FROM ({LOCK}) AS locked"
+)
+"""Takes the namespace twice before the values of `LOCK`."""
 SAVE_STEPS = _SAVE_STEP.format(
+    namespace="%s",
     values="id_, seq_, state_, attempts_, input_, output_, failure_, usage_, started_, finished_,"
-    " step_index_, decode(memory_, 'hex'), generation_",
-    claimed="json_to_recordset(%s::json) AS given (id_ text, seq_ bigint, state_ text,"
-    " attempts_ bigint, input_ text, output_ text, failure_ text, usage_ text,"
-    " started_ double precision, finished_ double precision, step_index_ bigint, memory_ text,"
-    " generation_ bigint, key_ bigint, epoch_ bigint)"
-    " JOIN metier.run ON run.namespace = %s AND run.key = key_ AND run.epoch = epoch_",
+    " step_index_, memory_, generation_",
+    claimed="unnest(%s::text[], %s::bigint[], %s::text[], %s::bigint[], %s::text[], %s::text[],"
+    " %s::text[], %s::text[], %s::float8[], %s::float8[], %s::bigint[], %s::bytea[],"
+    " %s::bigint[], %s::bigint[], %s::bigint[]) AS given (id_, seq_, state_, attempts_, input_,"
+    " output_, failure_, usage_, started_, finished_, step_index_, memory_, generation_, key_,"
+    f" epoch_) CROSS JOIN LATERAL {_FOUND} AS run",
 )
-"""The same for any number of steps, each of which comes once, as one JSON array of objects."""
-STEP_NAMES = (
-    "id_", "seq_", "state_", "attempts_", "input_", "output_", "failure_", "usage_", "started_",
-    "finished_", "step_index_", "memory_", "generation_", "namespace_", "key_", "epoch_",
-)  # fmt: skip
-"""The names of the values of `SAVE_STEP` in such an object."""
+"""Any number of steps, each of which comes once, as one array for each column between namespaces.
+"""
 SAVE_LAST_CHECKPOINT = (
     "INSERT INTO metier.checkpoint (namespace, run, seq, name, step_index, completed, context,"
     " memory, created, expires)"
@@ -174,12 +235,20 @@ END = (
     "UPDATE metier.run SET state = %s, finished = %s, failure = %s, usage = %s, output = %s,"
     f" owner = NULL, lease = NULL {_CLAIMED}"
 )
+END_RUNS = (
+    "UPDATE metier.run SET state = state_, finished = finished_, failure = failure_,"
+    " usage = usage_, output = output_, owner = NULL, lease = NULL"
+    " FROM unnest(%s::text[], %s::float8[], %s::text[], %s::text[], %s::text[], %s::bigint[],"
+    " %s::bigint[]) AS given (state_, finished_, failure_, usage_, output_, key_, epoch_)"
+    f" CROSS JOIN LATERAL {_FOUND} AS found WHERE run.ctid = found.ctid"
+)
+"""Any number of runs, which are locked, as one array for each column; the namespace is last."""
 RELEASE = (
     "UPDATE metier.run SET state = 'pending', owner = NULL, lease = NULL, failure = %s"
     f" {_CLAIMED} AND state = 'running'"
 )
 BEFORE_LOCK = (ADD_BLOB, ADD_RUN)
-AFTER_LOCK = (BEGIN_ROLLBACK, SAVE_LAST_CHECKPOINT, END, RELEASE)
+AFTER_LOCK = (SAVE_STEP, ADD_CHILD, BEGIN_ROLLBACK, SAVE_LAST_CHECKPOINT, END, RELEASE)
 """In the order in which a batch executes them."""
 
 # Owning a run. Leases are by the clock of the database, which all processes share.
@@ -187,32 +256,31 @@ AFTER_LOCK = (BEGIN_ROLLBACK, SAVE_LAST_CHECKPOINT, END, RELEASE)
 _NOW = "clock_timestamp() + make_interval(secs => %s)"
 HELD = (
     "SELECT key, state, owner, owner IS NULL OR lease IS NULL OR"
-    f" lease < {_NOW} FROM metier.run WHERE namespace = %s AND key = %s FOR UPDATE"
+    f" lease < {_NOW} FROM metier.run {_KEYED} FOR UPDATE"
 )
 LEASE_LEFT = (
-    f"SELECT coalesce(extract(epoch FROM lease - ({_NOW})), 0)::float8"
-    " FROM metier.run WHERE namespace = %s AND key = %s"
+    f"SELECT coalesce(extract(epoch FROM lease - ({_NOW})), 0)::float8 FROM metier.run {_KEYED}"
 )
 CLAIM = (
     f"UPDATE metier.run SET owner = %s, lease = {_NOW}, state = 'running', cancel = false,"
     " failure = NULL, finished = NULL, epoch = epoch + 1"
-    " WHERE namespace = %s AND key = %s RETURNING epoch"
+    f" {_KEYED} RETURNING epoch"
 )
 RENEW = (
     "WITH claimed AS (SELECT run.key, run.epoch FROM metier.run"
     " JOIN unnest(%s::bigint[], %s::bigint[]) AS claim (key, epoch)"
     " ON run.key = claim.key AND run.epoch = claim.epoch"
-    " WHERE namespace = %s AND state IN ('running', 'pending')"
+    f" WHERE {_NAMESPACE} AND {_IS_LIVE}"
     f" AND (owner IS DISTINCT FROM %s OR lease IS NULL OR lease < {_NOW})"
     " ORDER BY run.key FOR NO KEY UPDATE OF run)"
     f" UPDATE metier.run SET owner = %s, lease = {_NOW}, state = 'running', failure = NULL"
     " FROM claimed"
-    " WHERE namespace = %s AND run.key = claimed.key AND run.epoch = claimed.epoch"
+    f" WHERE {_NAMESPACE} AND run.key = claimed.key AND run.epoch = claimed.epoch"
 )
 """Not before a third of the lease is over: most heartbeats only read. Rows are locked in the order
 of their keys, as everywhere, so that no two processes wait for each other."""
 RENEWED = (
-    "SELECT id, key, epoch, cancel FROM metier.run WHERE namespace = %s AND key = ANY(%s::bigint[])"
+    f"SELECT id, key, epoch, cancel FROM metier.run WHERE {_NAMESPACE} AND key = ANY(%s::bigint[])"
 )
 CHECK = f"SELECT count(*) FROM metier.run {_CLAIMED}"
 RECOVER = (
@@ -223,12 +291,12 @@ RECOVER = (
     " FROM dead WHERE namespace = %s AND run.key = dead.key RETURNING id"
 )
 """A run whose row is locked is being written, so its process is not gone."""
-REQUEST_CANCEL = "UPDATE metier.run SET cancel = true WHERE namespace = %s AND key = %s"
+REQUEST_CANCEL = f"UPDATE metier.run SET cancel = true {_KEYED}"
 CANCEL = (
     "UPDATE metier.run SET"
     " state = CASE WHEN rollback IS NULL THEN 'cancelled' ELSE 'rollback_incomplete' END,"
     " failure = coalesce(rollback, %s), owner = NULL, lease = NULL, epoch = epoch + 1"
-    " WHERE namespace = %s AND key = %s"
+    f" {_KEYED}"
 )
 
 # Reading

@@ -1,16 +1,17 @@
 """One thread that writes for all runs of a process: what waits is committed together."""
 
 import asyncio
-import json
 import threading
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from metier.errors import RunLostError, StoreError
 from metier.run import postgres_tables as tables
+from metier.run.postgres_arrays import blobs, numbers, texts
 from metier.run.rows import Row
 from metier.storage.postgres import Connection, Postgres
 from metier.values.runs import Claim, StepRecord
@@ -18,17 +19,23 @@ from metier.values.runs import Claim, StepRecord
 Write = tuple[str, Row]
 Notes = dict[tuple[Claim, str], StepRecord]
 Job = Callable[[Connection], Any]
+_Literal = Callable[[Any], str]
 _KNOWN_BLOBS = 10_000
+_SMALL_BATCH = 32
+_QUICK_COMMIT = 0.005
+"""Seconds. Quicker commits are limited by the CPU, slower ones by the disk."""
 
 
-@dataclass(eq=False, slots=True, kw_only=True)
+@dataclass(eq=False, slots=True)
 class Request:
     """Writes of one run that are committed together, or a job of its own."""
 
     writes: Sequence[Write] = ()
     claim: Claim | None = None
     """The right to make these writes; None for a new run, which no other process knows."""
-    noted: Notes = field(default_factory=dict)
+    begins_child: bool = False
+    """Whether the claim is that of the parent of a new run: it must not have ended."""
+    noted: Notes | None = None
     """Steps that are stored along with them, if their claims still count."""
     job: Job | None = None
     loop: asyncio.AbstractEventLoop | None = None
@@ -61,8 +68,10 @@ class Writer:
         """The event loop that flushes them at the end of its turn."""
         self._waiting: list[Request] = []
         self._is_busy = False
+        self._last_size, self._last_seconds = 0, 0.0
         self._is_closing = False
-        self._changed = threading.Condition()
+        self._lock = threading.RLock()
+        self._changed = threading.Condition(self._lock)
         self._thread: threading.Thread | None = None
         self._blobs: set[bytes] = set()
         """Blobs that are known to be stored."""
@@ -80,16 +89,16 @@ class Writer:
             self._flush()
         return request.future  # type: ignore[no-any-return]  # it is a Future, see above
 
-    async def execute(self, request: Request) -> Any:
-        """The result of a request, once it is committed."""
-        request.loop = asyncio.get_running_loop()
-        request.future = request.loop.create_future()
-        with self._changed:
+    def execute(self, request: Request) -> "asyncio.Future[Any]":
+        """Have a request executed; its result comes once it is committed."""
+        request.loop = loop = asyncio.get_running_loop()
+        request.future = future = loop.create_future()
+        with self._lock:
             self._gathered.append(request)
-            if self._turn is not request.loop:
-                self._turn = request.loop
-                request.loop.call_soon(self._flush)
-        return await request.future
+            if self._turn is not loop:
+                self._turn = loop
+                loop.call_soon(self._flush)
+        return future
 
     def close(self) -> None:
         """Execute what waits, and end. Wait no longer for a database that is away."""
@@ -125,6 +134,7 @@ class Writer:
 
     def _work(self) -> None:
         while batch := self._taken():
+            started = time.monotonic()
             try:
                 if writing := [one for one in batch if one.job is None]:
                     self._commit(writing)
@@ -134,6 +144,7 @@ class Writer:
             except Exception as error:  # a future that is never set would block a run
                 for one in batch:
                     one.error = one.error or error
+            self._last_size, self._last_seconds = len(batch), time.monotonic() - started
             self._is_busy = False
             _settle(batch)
 
@@ -142,9 +153,21 @@ class Writer:
         with self._changed:
             while not self._waiting and not self._is_closing:
                 self._changed.wait()
-            batch, self._waiting = self._waiting, []
+            most = self._share()
+            batch, self._waiting = self._waiting[:most], self._waiting[most:]
             self._is_busy = bool(batch)
             return batch
+
+    def _share(self) -> int:
+        """How many requests to commit next.
+
+        Half of all: while these are committed, the event loop executes the other runs. If commits
+        are slow, all that wait: then fewer commits are faster.
+        """
+        waiting = len(self._waiting)
+        if self._last_seconds > _QUICK_COMMIT:
+            return waiting
+        return max(_SMALL_BATCH, (waiting + self._last_size + 1) // 2)
 
     def _run(self, request: Request, job: Job) -> None:
         try:
@@ -154,45 +177,64 @@ class Writer:
 
     def _commit(self, requests: Sequence[Request]) -> None:
         try:
-            epochs = self._database.call(lambda connection: self._written(connection, requests))
+            locked = self._database.call(lambda connection: self._written(connection, requests))
         except Exception as error:
             is_away = isinstance(error, StoreError) and error.code == "STORE_UNREACHABLE"
             if len(requests) == 1 or is_away:
                 for one in requests:
                     one.error = error
-                    self._note_again(one.noted)
+                    self._note_again(one.noted or {})
                 return
             for one in requests:  # what one run cannot save must not stop the others
                 self._commit([one])
             return
         for one in requests:
-            if one.claim is not None and epochs.get(one.claim.key) != one.claim.epoch:
-                one.error = RunLostError()
+            if one.claim is not None:
+                epoch, is_live = locked.get(one.claim.key, (None, False))
+                if epoch != one.claim.epoch or (one.begins_child and not is_live):
+                    one.error = RunLostError()
 
-    def _written(self, connection: Connection, requests: Sequence[Request]) -> dict[int, int]:
-        """Commit all in one round trip; the epochs of the runs, by key.
+    def _written(
+        self, connection: Connection, requests: Sequence[Request]
+    ) -> dict[int, tuple[int, bool]]:
+        """Commit all in one round trip; the runs by key: epoch, and whether it has not ended.
 
         It may be repeated: writes name their epoch and replace what is there.
         """
         rows = self._by_statement(requests)
+        steps = rows.pop(tables.SAVE_STEP, [])
         keys = {one.claim.key for one in requests if one.claim is not None}
-        keys |= {claim.key for one in requests for claim, _ in one.noted}
+        keys.update(row[-2] for row in steps)
+        if len({(row[0], row[-2]) for row in steps}) < len(steps):  # one statement cannot save both
+            rows[tables.SAVE_STEP], steps = steps, []
         with connection.pipeline(), connection.transaction():
-            _execute(connection, tables.BEFORE_LOCK, rows)
-            locked = connection.execute(tables.LOCK, (self._namespace, list(keys)))
-            self._save_steps(connection, rows.pop(tables.SAVE_STEP, []))
-            _execute(connection, tables.AFTER_LOCK, rows)
+            self._execute(connection, tables.BEFORE_LOCK, rows)
+            lock = (self._namespace, self._namespace, sorted(keys), self._namespace)
+            locked = connection.execute(tables.LOCK_AND_ANNOUNCE, lock)
+            if steps:
+                columns = _columns(_STEP_LITERALS, steps)
+                values = (self._namespace, *columns, self._namespace)
+                connection.execute(tables.SAVE_STEPS, values)
+            self._execute(connection, tables.AFTER_LOCK, rows)
         self._remember(row[1] for row in rows.get(tables.ADD_BLOB, ()))
-        return dict(locked.fetchall())
+        return {key: (epoch, is_live) for key, epoch, is_live, _ in locked.fetchall()}
 
-    def _save_steps(self, connection: Connection, steps: Sequence[Row]) -> None:
-        """Save many steps in one statement, unless it would write a row twice."""
-        if len(steps) < 2 or len({(row[0], row[-2]) for row in steps}) < len(steps):
-            _execute(connection, [tables.SAVE_STEP], {tables.SAVE_STEP: steps})
-            return
-        objects = [dict(zip(tables.STEP_NAMES, row, strict=True)) for row in steps]
-        text = _encoder.encode(objects)
-        connection.execute(tables.SAVE_STEPS, (text, self._namespace))
+    def _execute(
+        self,
+        connection: Connection,
+        statements: Iterable[str],
+        rows: Mapping[str, Sequence[Row]],
+    ) -> None:
+        for statement in statements:
+            some = rows.get(statement, ())
+            if len(some) > 1 and statement == tables.ADD_RUN:
+                values = (self._namespace, *_columns(_RUN_LITERALS, some))
+                connection.execute(tables.ADD_RUNS, values)
+            elif len(some) > 1 and statement == tables.END:
+                values = (*_columns(_END_LITERALS, some), self._namespace)
+                connection.execute(tables.END_RUNS, values)
+            elif some:
+                connection.cursor().executemany(statement, some)
 
     def _by_statement(self, requests: Iterable[Request]) -> dict[str, list[Row]]:
         rows: dict[str, list[Row]] = {}
@@ -214,12 +256,10 @@ def is_one_step(request: Request) -> bool:
     return len(request.writes) == 1 and request.writes[0][0] == tables.SAVE_STEP
 
 
-def _execute(
-    connection: Connection, statements: Iterable[str], rows: Mapping[str, Sequence[Row]]
-) -> None:
-    for statement in statements:
-        if some := rows.get(statement):
-            connection.cursor().executemany(statement, some)
+def _columns(literals: Sequence[_Literal | None], rows: Sequence[Row]) -> list[str]:
+    """The columns of rows as array literals."""
+    pairs = zip(literals, zip(*rows, strict=True), strict=True)
+    return [literal(column) for literal, column in pairs if literal is not None]
 
 
 def _settle(batch: Iterable[Request]) -> None:
@@ -240,4 +280,14 @@ def _settle_all(requests: Iterable[Request]) -> None:
         one.settle()
 
 
-_encoder = json.JSONEncoder(separators=(",", ":"), default=bytes.hex)
+# What makes a literal of each value of a row; None for the namespace, which comes only once.
+
+_STEP_LITERALS = (
+    texts, numbers, texts, numbers, texts, texts, texts, texts, numbers, numbers, numbers, blobs,
+    numbers, None, numbers, numbers,
+)  # fmt: skip
+_RUN_LITERALS = (
+    None, numbers, texts, texts, texts, texts, numbers, blobs, blobs, numbers, numbers, texts,
+    texts, texts, texts, numbers, numbers,
+)  # fmt: skip
+_END_LITERALS = (texts, numbers, texts, texts, texts, None, numbers, numbers)

@@ -1,7 +1,8 @@
 """Rows of the stores of runs: what both stores write, and the records made of what they read."""
 
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from metier.core.json_values import FrozenDict
@@ -9,7 +10,7 @@ from metier.core.timestamps import to_iso
 from metier.core.unread import why_not_json
 from metier.errors import UsageError
 from metier.run.store import CheckpointMark
-from metier.values.agents import Checkpoint
+from metier.values.agents import Checkpoint, CheckpointSettings
 from metier.values.runs import NOTHING_USED, Failure, RunRecord, StepRecord, Usage
 
 Row = tuple[Any, ...]
@@ -46,8 +47,8 @@ def memory_text(checkpoint: CheckpointMark) -> str:
     return dumped([{"key": key, "value": value} for key, value in checkpoint.memory.items()])
 
 
-def step_values(step: StepRecord) -> Row:
-    """The columns of a step from `id` to `finished`."""
+def step_values(step: StepRecord, step_index: int | None = None, memory: Any = None) -> Row:
+    """The columns of a step; the last two arguments are those of its checkpoint."""
     return (
         step.id,
         step.seq,
@@ -55,10 +56,13 @@ def step_values(step: StepRecord) -> Row:
         step.attempts,
         None if step.input is None else dumped(step.input),
         None if step.output is None else dumped(step.output),
-        failure_text(step.failure),
-        usage_text(step.usage) if step.usage is not NOTHING_USED else None,
+        None if step.failure is None else failure_text(step.failure),
+        None if step.usage is NOTHING_USED else usage_text(step.usage),
         step.started,
         step.finished,
+        step_index,
+        memory,
+        step.generation,
     )
 
 
@@ -66,6 +70,22 @@ def end_values(run: RunRecord) -> Row:
     """What the end of a run changes: state, finished, failure, usage, output."""
     output = dumped(run.output)
     return run.state, run.finished, failure_text(run.failure), usage_text(run.usage), output
+
+
+def kept_checkpoints(profile: Mapping[str, Any]) -> tuple[float, float]:
+    """For how many hours checkpoints are kept, and how many of them."""
+    default = CheckpointSettings()
+    given = profile.get("checkpoint") or {}
+    hours, most = given.get("retentionHours"), given.get("maximum")
+    return (
+        default.retention_hours if hours is None else float(hours),
+        default.maximum if most is None else float(most),
+    )
+
+
+def is_storable(text: str) -> bool:
+    """Whether PostgreSQL can hold a text as it is; an id that it cannot hold is not there."""
+    return not _UNSTORABLE.search(text)
 
 
 # Reading
@@ -145,5 +165,6 @@ def _loaded(text: str | None) -> Any:
 
 _DIGITS = 18
 """SQLite takes no integer with more."""
+_UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 _MAPPINGS = (dict, FrozenDict)
 _encoder = json.JSONEncoder(separators=(",", ":"), allow_nan=False)

@@ -5,7 +5,7 @@ import contextlib
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from metier.core.timestamps import new_id
 from metier.errors import (
@@ -29,6 +29,7 @@ from metier.values.agents import AgentProfile, Execution, Limits
 from metier.values.runs import (
     DONE,
     NOTHING_USED,
+    Claim,
     Failure,
     OnEvent,
     RunRecord,
@@ -40,6 +41,13 @@ from metier.values.runs import (
 _RUNNING: set[tuple[str, str, str]] = set()
 """File, process and run id of what this process executes."""
 _NO_CHAIN = DelegationChain(("",))
+
+
+class _Caller(NamedTuple):
+    """A step that delegates, and its run."""
+
+    run: RunRecord
+    step: str
 
 
 class Runner:
@@ -206,14 +214,19 @@ class Runner:
         task: str,
         request: Mapping[str, Any],
         chain: DelegationChain,
-        parent: tuple[str, str] = ("", ""),
+        caller: _Caller | None = None,
     ) -> RunRecord:
-        run = self._new(profile, task, request, chain, parent)
+        run = self._new(profile, task, request, chain)
+        parent = None
+        if caller is not None:
+            parent = caller.run.claim
+            run = run._replace(parent_run=caller.run.run_id, parent_step=caller.step)
         try:
-            await self._store.begin(run, this_process())
+            await self._store.begin(run, this_process(), parent)
         except asyncio.CancelledError:
             failure = Failure("RUN_CANCELLED", "the run was cancelled before it began")
-            self._store.end_run_now(run._replace(state="cancelled", failure=failure))
+            with contextlib.suppress(RunLostError):  # it was not stored
+                self._store.end_run_now(run._replace(state="cancelled", failure=failure))
             raise
         return run
 
@@ -223,17 +236,19 @@ class Runner:
         task: str,
         request: Mapping[str, Any],
         chain: DelegationChain,
-        parent: tuple[str, str] = ("", ""),
     ) -> RunRecord:
         return RunRecord(
             new_id(), profile.agent_id, task.encode(errors="replace").decode(), "running",
             time.time(), {**request, "chain": list(chain.agents), "maxDepth": chain.max_depth},
-            profile.data, parent_run=parent[0], parent_step=parent[1],
-            key=self._store.new_key(), epoch=1,
+            profile.data, key=self._store.new_key(), epoch=1,
         )  # fmt: skip
 
     async def _resume(
-        self, run: RunRecord, limits: Limits | None, on_event: OnEvent | None
+        self,
+        run: RunRecord,
+        limits: Limits | None,
+        on_event: OnEvent | None,
+        parent: Claim | None = None,
     ) -> RunResult:
         profile = AgentProfile.of(run.profile)
         chain = DelegationChain(tuple(run.request["chain"]), run.request["maxDepth"])
@@ -241,7 +256,7 @@ class Runner:
         if self._is_running_here(run.run_id):
             message = f"run '{run.run_id}' is already running in this process"
             raise UsageError(message, code="RUN_BUSY")
-        run = self._store.claim(run.run_id, this_process(), time.time())
+        run = self._store.claim(run.run_id, this_process(), time.time(), parent)
         known = self._store.steps(run.key)
         with self._counted():
             return await self._execute(
@@ -315,7 +330,7 @@ class Runner:
     ) -> Any:
         key = step.id + suffix
         asked = step.body(names)
-        if live.profile.requires or step.declared.requires:
+        if live.plan.requires or step.declared.requires:
             await prepared(live, step, key, str(asked["task"]))
         target = step.declared.config["targetAgent"]
         live.emit("delegation.started", key, to=target)
@@ -396,11 +411,11 @@ class Runner:
             return self._stored_result(before)
         if before is not None and (before.state == "running" or before.is_resumable):
             limits = _limits_below(profile, live, before.usage)
-            return await self._resume(before, limits, live.on_event)
+            return await self._resume(before, limits, live.on_event, live.run.claim)
         request = {"input": input, "model": live.run.request.get("model"), "execution": None}
         if generation := live.ledger.records[step].generation:
             request["generation"] = generation
-        run = await self._create(profile, task, request, chain, (live.run.run_id, step))
+        run = await self._create(profile, task, request, chain, _Caller(live.run, step))
         limits, plan = _limits_below(profile, live), self._plan(profile, None)
         return await self._execute(run, profile, plan, chain, limits, live.on_event)
 

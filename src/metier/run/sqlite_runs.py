@@ -77,7 +77,11 @@ class SqliteRuns(Database):
     @classmethod
     def _connected(cls, path: str, busy_seconds: float = BUSY_SECONDS) -> sqlite3.Connection:
         return sqlite3.connect(
-            path, timeout=busy_seconds, isolation_level=None, check_same_thread=False
+            path,
+            timeout=busy_seconds,
+            isolation_level=None,
+            check_same_thread=False,
+            uri=path.startswith("file:"),
         )
 
     # Executing a run
@@ -89,10 +93,12 @@ class SqliteRuns(Database):
     def add(self, run: RunRecord, steps: Sequence[StepRecord] = ()) -> None:
         self._save_now([*self._added(run), *(_step_write(run.claim, one) for one in steps)])
 
-    async def begin(self, run: RunRecord, owner: str) -> None:
-        await self._save(self._added(run, owner))
+    async def begin(self, run: RunRecord, owner: str, parent: Claim | None = None) -> None:
+        await self._save(self._added(run, owner, parent))
 
-    def _added(self, run: RunRecord, owner: str | None = None) -> list[Write]:
+    def _added(
+        self, run: RunRecord, owner: str | None = None, parent: Claim | None = None
+    ) -> list[Write]:
         known = self._profiles.get(run.agent_id)
         if known is None or known[0] is not run.profile:
             known = self._profiles[run.agent_id] = run.profile, blob(dumped(run.profile))
@@ -103,7 +109,8 @@ class SqliteRuns(Database):
             run.created, request.key, profile.key, run.parent_run, run.parent_step,
             run.forked_from, owner, run.created + LEASE_SECONDS if owner else None, run.epoch,
         )  # fmt: skip
-        return [request.write, profile.write, NO_MEMORY.write, (tables.ADD_RUN, row)]
+        add = (tables.ADD_CHILD, (*row, *parent)) if parent else (tables.ADD_RUN, row)
+        return [request.write, profile.write, NO_MEMORY.write, add]
 
     def note(self, claim: Claim, step: StepRecord) -> None:
         self._noted[claim, step.id] = step
@@ -116,8 +123,8 @@ class SqliteRuns(Database):
             await self._save([_step_write(claim, step)])
             return
         memory = _memory(checkpoint)
-        extra = checkpoint.step_index, memory.key
-        await self._save([memory.write, _step_write(claim, step, extra)])
+        write = _step_write(claim, step, checkpoint.step_index, memory.key)
+        await self._save([memory.write, write])
 
     async def begin_rollback(self, claim: Claim, failure: Failure) -> None:
         await self._save([(tables.BEGIN_ROLLBACK, (failure_text(failure), *claim))])
@@ -217,8 +224,10 @@ class SqliteRuns(Database):
 
     # Owning a run
 
-    def claim(self, run_id: str, owner: str, now: float) -> RunRecord:
+    def claim(self, run_id: str, owner: str, now: float, parent: Claim | None = None) -> RunRecord:
         with self._lock, self.transaction() as connection:
+            if parent is not None and not self.rows(tables.IS_LIVE, parent):
+                raise RunLostError
             run = self.run(run_id)
             if run.state != "running" and run.state not in RESUMABLE:
                 raise UsageError(f"run '{run_id}' is {run.state} now", code="RUN_NOT_RESUMABLE")
@@ -343,16 +352,10 @@ def _ended(run: RunRecord, checkpoint: CheckpointMark | None) -> list[Write]:
 
 
 def _step_write(
-    claim: Claim, step: StepRecord, checkpoint: tuple[int | None, int | None] = (None, None)
+    claim: Claim, step: StepRecord, step_index: int | None = None, memory: int | None = None
 ) -> Write:
-    """`checkpoint` is its step index and the key of its memory."""
-    return tables.SAVE_STEP, (
-        claim.key,
-        *step_values(step),
-        *checkpoint,
-        step.generation,
-        *claim,
-    )
+    """The last two arguments are those of its checkpoint."""
+    return tables.SAVE_STEP, (claim.key, *step_values(step, step_index, memory), *claim)
 
 
 def _memory(checkpoint: CheckpointMark) -> Blob:

@@ -17,7 +17,7 @@ from metier.run.prompt import ask_model
 from metier.run.services import Prepared, RunStoppedError, StepFailedError
 from metier.run.tool import ToolContext
 from metier.values.agents import ToolResult
-from metier.values.runs import Failure, StepRecord, Usage
+from metier.values.runs import Failure, StepRecord, StepState, Usage
 
 Work = Callable[[LiveRun, ReadyStep, Names, str, int], Awaitable[Any]]
 """One attempt at one kind of step; raises `StepFailedError`."""
@@ -60,13 +60,13 @@ class StepRunner:
         fresh = ledger.fresh(key, "running")
         try:
             if step.condition is not None and not step.condition(names):
-                await _end(live, step, fresh, state="skipped")
+                await _end(live, step, fresh, "skipped")
                 return None
         except OverdueError:
             return await _wait_for_timeout()  # type: ignore[no-any-return]
         except TemplateError as error:
             failure = Failure("EXPRESSION_FAILED", f"condition of '{key}': {error}", step=key)
-            await _end(live, step, fresh, state="failed", failure=failure)
+            await _end(live, step, fresh, "failed", failure=failure)
             return failure
         ledger.note(fresh)
         live.emit("step.started", key, type=step.kind)
@@ -91,16 +91,15 @@ class StepRunner:
             return None
         failure = failure._replace(step=failure.step or key)
         record = live.ledger.records[key]
-        await _end(
-            live, step, record, state="failed", attempts=attempt, output=None, failure=failure
-        )
+        await _end(live, step, record, "failed", attempt, failure=failure)
         return failure
 
     async def _attempt(
         self, live: LiveRun, step: ReadyStep, names: Names, suffix: str, attempt: int
     ) -> Failure | None:
         key = step.id + suffix
-        await live.ledger.check_claim()
+        if live.ledger.is_lease_over:
+            await live.ledger.check_claim()
         try:
             work = self._kinds[step.kind](live, step, names, suffix, attempt)
             if step.timeout is None:
@@ -122,9 +121,7 @@ class StepRunner:
         except Exception as error:
             return _failure_of(error, key, step.timeout)
         record = live.ledger.records[key]
-        await _end(
-            live, step, record, state="succeeded", attempts=attempt, output=output, failure=None
-        )
+        await _end(live, step, record, "succeeded", attempt, output)
         return None
 
 
@@ -146,8 +143,17 @@ async def _wait_for_timeout() -> Any:
     raise TimeoutError
 
 
-async def _end(live: LiveRun, step: ReadyStep, record: StepRecord, **changes: Any) -> None:
-    record, is_checkpoint = await live.ledger.end(step, record, **changes)
+async def _end(
+    live: LiveRun,
+    step: ReadyStep,
+    before: StepRecord,
+    state: StepState,
+    attempts: int = 0,
+    output: Any = None,
+    failure: Failure | None = None,
+) -> None:
+    """Store the end of a step; `before` is its record so far."""
+    record, is_checkpoint = await live.ledger.end(step, before, state, attempts, output, failure)
     if live.on_event is not None:
         error, took = record.failure and record.failure.to_json(), record.duration_ms
         live.emit(f"step.{record.state}", record.id, durationMs=took, error=error)
@@ -227,7 +233,7 @@ async def _prompt(live: LiveRun, step: ReadyStep, names: Names, suffix: str, att
 
 async def _tool(live: LiveRun, step: ReadyStep, names: Names, suffix: str, attempt: int) -> Any:
     key, name = step.id + suffix, step.declared.config["tool"]
-    if live.profile.requires or step.declared.requires:
+    if live.plan.requires or step.declared.requires:
         await prepared(live, step, key, live.run.task)
     result = await _call(live, key, name, step.body(names), attempt, live.plan.tools)
     if result.success:
@@ -335,7 +341,8 @@ async def _call(
     call_id: str = "",
 ) -> ToolResult:
     """Call a tool; `call_id` tells the calls of one step apart."""
-    await live.ledger.check_claim()
+    if live.ledger.is_lease_over:
+        await live.ledger.check_claim()
     run, generation = live.run, live.ledger.records[key].generation
     again = f"/{generation}" if generation else ""
     context = ToolContext(

@@ -61,8 +61,12 @@ class RunStore(Protocol):
     def add(self, run: RunRecord, steps: Sequence[StepRecord] = ()) -> None:
         """Store a pending run and the steps that it need not run again."""
 
-    async def begin(self, run: RunRecord, owner: str) -> None:
-        """Store a new run that `owner` executes. Raises `UsageError` for a non-JSON request."""
+    async def begin(self, run: RunRecord, owner: str, parent: Claim | None = None) -> None:
+        """Store a new run that `owner` executes. Raises `UsageError` for a non-JSON request.
+
+        With the claim of its parent: raises `RunLostError` if that is not the latest, or if the
+        parent has ended.
+        """
 
     def note(self, claim: Claim, step: StepRecord) -> None:
         """Store a step with the next write, unless it changes before."""
@@ -84,8 +88,11 @@ class RunStore(Protocol):
 
     # Owning a run
 
-    def claim(self, run_id: str, owner: str, now: float) -> RunRecord:
-        """Make `owner` the owner of a run. Raises `UsageError` while another process owns it."""
+    def claim(self, run_id: str, owner: str, now: float, parent: Claim | None = None) -> RunRecord:
+        """Make `owner` the owner of a run. Raises `UsageError` while another process owns it.
+
+        `parent` is checked as in `begin`.
+        """
 
     async def renew(self, owner: str, claims: Iterable[Claim], now: float) -> Renewed:
         """Renew the leases of these runs. A released, unclaimed run is claimed again."""
@@ -150,7 +157,10 @@ os.register_at_fork(after_in_child=this_process.cache_clear)
 
 
 def is_gone(owner: str | None, lease: float | None, now: float) -> bool:
-    """Whether the process `owner` has ended or was silent too long; elsewhere the lease tells."""
+    """Whether the process `owner` has ended or was silent too long.
+
+    Of a process on another machine only the lease is known.
+    """
     if not owner:
         return True
     machine, pid, started, _ = (*owner.rsplit("/", 3), "", "", "")[:4]

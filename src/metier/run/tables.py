@@ -106,11 +106,15 @@ RUN_COLUMNS = (
     " (SELECT data FROM blob WHERE blob.key = profile), finished, parent, parent_step,"
     " forked_from, failure, usage, output, key, epoch, undoing"
 )
-ADD_RUN = (
+_ADD_RUN = (
     "INSERT INTO run (key, id, agent, task, state, created, request, profile, parent, parent_step,"
     " forked_from, owner, lease, epoch)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
+_LIVE = "FROM run WHERE key = ? AND epoch = ? AND state IN ('running', 'pending')"
+ADD_RUN = f"{_ADD_RUN} VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+ADD_CHILD = f"{_ADD_RUN} SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? {_LIVE}"
+"""The same if the claim of its parent is the latest, and the parent has not ended."""
+IS_LIVE = f"SELECT 1 {_LIVE}"
 SAVE_STEP = (
     "INSERT INTO step SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?"
     " FROM run WHERE key = ? AND epoch = ?"
@@ -137,7 +141,7 @@ RELEASE = (
     "UPDATE run SET state = 'pending', owner = NULL, lease = NULL, failure = ?"
     " WHERE key = ? AND epoch = ?"
 )
-FENCED = frozenset((SAVE_STEP, SAVE_LAST_CHECKPOINT, END, BEGIN_ROLLBACK, RELEASE))
+FENCED = frozenset((ADD_CHILD, SAVE_STEP, SAVE_LAST_CHECKPOINT, END, BEGIN_ROLLBACK, RELEASE))
 """Each of these changes one row, or none when its claim is not the latest."""
 CLAIM = (
     "UPDATE run SET owner = ?, lease = ?, state = 'running', cancel = 0, failure = NULL,"

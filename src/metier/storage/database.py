@@ -7,6 +7,7 @@ import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar, NamedTuple, TypeVar
+from urllib.parse import quote
 
 from metier.errors import DamagedError, StoreError
 from metier.storage.room import Room
@@ -52,6 +53,7 @@ class Database:
         self.connection = connection
         self.path = path
         self.is_damaged = False
+        self.is_read_only = False
 
     @classmethod
     def open(cls: type[D], path: str, *, busy_seconds: float = BUSY_SECONDS) -> D:
@@ -63,6 +65,23 @@ class Database:
         try:
             with cls._named_errors(path):
                 database._prepare(busy_seconds)
+        except BaseException:
+            connection.close()
+            raise
+        return database
+
+    @classmethod
+    def read_only(cls: type[D], path: str, *, busy_seconds: float = BUSY_SECONDS) -> D:
+        """Open an existing file, in which nothing can be written. Raises `StoreError`."""
+        with cls._named_errors(path):
+            _vet(*os.path.split(os.path.abspath(path)))
+            address = f"file:{quote(os.path.abspath(path))}?mode=ro"
+            connection = cls._connected(address, busy_seconds)
+        database = cls(connection, path)
+        database.is_read_only = True
+        try:
+            with cls._named_errors(path):
+                database._prepare_reading()
         except BaseException:
             connection.close()
             raise
@@ -81,7 +100,11 @@ class Database:
         # The finalizer of a database in memory may run in any thread.
         check = path != IN_MEMORY
         return sqlite3.connect(
-            path, timeout=busy_seconds, isolation_level=None, check_same_thread=check
+            path,
+            timeout=busy_seconds,
+            isolation_level=None,
+            check_same_thread=check,
+            uri=path.startswith("file:"),
         )
 
     def close(self) -> None:
@@ -147,7 +170,19 @@ class Database:
         """Changes when another process has written."""
         return int(self.rows("PRAGMA data_version")[0][0])
 
-    def _prepare(self, busy_seconds: float) -> None:
+    def _prepare_reading(self) -> None:
+        if self._version() < len(self.migrations):
+            raise StoreError(
+                f"{self.called} was written by an older version of metier",
+                code="STORE_OLDER",
+                where=self.path,
+                hint="any command that writes to it converts it, such as metier doctor",
+            )
+        for pragma in self.pragmas:
+            self.connection.execute(pragma)
+
+    def _version(self) -> int:
+        """The version of the file. Raises `StoreError` if it is newer than this program."""
         self.connection.execute("PRAGMA trusted_schema = OFF")
         version = int(self.connection.execute("PRAGMA user_version").fetchone()[0])
         if version > len(self.migrations):
@@ -157,6 +192,10 @@ class Database:
                 where=self.path,
                 hint=f"upgrade metier, or {self.rebuilt_by}",
             )
+        return version
+
+    def _prepare(self, busy_seconds: float) -> None:
+        version = self._version()
         if version == 0:
             self._reject_foreign()
         self._use_wal(busy_seconds)
@@ -245,7 +284,12 @@ def _create_safely(path: str) -> None:
     room.make()
     if not room.has(name):
         os.close(room.open(name, os.O_RDWR | os.O_CREAT))
-    room.vet(f"{name}{ending}" for ending in ("", "-wal", "-shm", "-journal"))
+    _vet(folder, name)
+
+
+def _vet(folder: str, name: str) -> None:
+    """Raise `OSError` if a file of the database is a link or another user's."""
+    Room(folder).vet(f"{name}{ending}" for ending in ("", "-wal", "-shm", "-journal"))
 
 
 _CHECK_PERMISSION = "check that you may write there"

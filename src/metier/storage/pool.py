@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from metier.core.bm25 import unpacked
 from metier.core.ranking import Document, Pool
-from metier.hosts import host_bit
-from metier.hosts.switches import honours_the_switch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -136,10 +134,3 @@ def mean_of(sums: Vector, total: int) -> Vector:
 
 def _numbers(vector: bytes | None) -> Vector | None:
     return memoryview(vector).cast("h") if vector else None
-
-
-def nameable_to(host: str | None) -> str:
-    """The condition for skills that may be named to a host, or to any host that loads them."""
-    manual = " AND NOT manual" if honours_the_switch(host) else ""
-    usable = "state = 'active' AND origin != 'untrusted' AND safe"
-    return f"{usable} AND hosts & {host_bit(host)}{manual}"

@@ -65,7 +65,7 @@ class Postgres:
     ) -> None:
         """`address` is a connection string or URL. Nothing is connected yet.
 
-        Everything waits up to `patience` seconds from when PostgreSQL could not be reached.
+        Calls wait up to `patience` seconds from when PostgreSQL could not be reached.
         Connections with the same `outage` count from the same moment.
         """
         self._connect = connector(address)
@@ -205,7 +205,7 @@ def named_error(error: BaseException, called: str) -> StoreError:
     `called` is what could not be read or written.
     """
     state = getattr(error, "sqlstate", None)
-    if state in _BY_STATE or state in _IN_THE_WAY:
+    if state in _BY_STATE or state in _CONTENTION:
         code, message, hint = _BY_STATE.get(state, _LOCKED)
         return StoreError(message.format(it=called), code=code, hint=hint)
     if is_passing(error):
@@ -221,11 +221,11 @@ def is_passing(error: BaseException) -> bool:
     state = getattr(error, "sqlstate", None)
     if state is None:
         return isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
-    return state.startswith("08") or state in _AWAY or state in _IN_THE_WAY
+    return state.startswith("08") or state in _AWAY or state in _CONTENTION
 
 
 def _may_keep_connection(error: Exception) -> bool:
-    return getattr(error, "sqlstate", None) in _IN_THE_WAY
+    return getattr(error, "sqlstate", None) in _CONTENTION
 
 
 def _delays() -> Iterator[float]:
@@ -289,7 +289,7 @@ _REASONS = (
 """Parts of the driver's messages, and what we say instead; the first that fits."""
 _AWAY = ("57P01", "57P02", "57P03", "57P05", "53300", "25006", "25P03", "25P04")
 """Shutdown, start-up, too many connections, a standby, a session that was closed."""
-_IN_THE_WAY = ("40001", "40P01", "55P03")
+_CONTENTION = ("40001", "40P01", "55P03")
 """Serialization, deadlock, a lock that was not available in time."""
 _BY_STATE = {
     "53100": ("STORE_FULL", "the disk of PostgreSQL is full", "free some space and try again"),

@@ -19,7 +19,7 @@ _PART = 1 << 20
 _FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _OURS = (
     ".db", ".db-wal", ".db-shm", ".db-journal", ".json", ".jsonl", ".log", ".state", ".lock",
-    ".flag", ".resumed", ".md", ".trust", ".told", ".new",
+    ".flag", ".resumed", ".md", ".trust", ".told", ".new", ".html",
 )  # fmt: skip
 
 

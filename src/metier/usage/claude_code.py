@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from metier.core.coerce import mapping_of, text_of
-from metier.usage.folders import Transcript, UserFolders, found
-from metier.usage.lines import Lines, moment_of, text_in
-from metier.values.usage import Compacted, Event, Fired, Prompt, Session, Unparsed, Wanted
+from metier.hosts.events import Compacted, Event, Fired, Prompt, Session, Unparsed, Wanted
+from metier.hosts.transcript_files import Transcript, UserFolders, found
+from metier.hosts.transcript_lines import Lines, moment_of, text_in
 
 FOLDER, MOVED_BY = ".claude", "CLAUDE_CONFIG_DIR"
 _PATTERNS = (("*", "*.jsonl"), ("*", "*", "subagents", "*.jsonl"))

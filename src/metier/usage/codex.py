@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from metier.core.coerce import mapping_of, text_of
-from metier.usage.compressed import ENDING
-from metier.usage.folders import Transcript, UserFolders, found
-from metier.usage.lines import Lines, moment_of, object_in, text_in
+from metier.hosts.compressed import ENDING
+from metier.hosts.events import Compacted, Event, Fired, Prompt, Session, Unparsed, Wanted
+from metier.hosts.transcript_files import Transcript, UserFolders, found
+from metier.hosts.transcript_lines import Lines, moment_of, object_in, text_in
 from metier.usage.shell import skill_files
-from metier.values.usage import Compacted, Event, Fired, Prompt, Session, Unparsed, Wanted
 
 FOLDER, MOVED_BY = ".codex", "CODEX_HOME"
 _PATTERNS = (

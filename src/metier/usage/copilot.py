@@ -10,9 +10,9 @@ from typing import Any
 
 from metier.core.coerce import mapping_of, text_of
 from metier.core.names import plugin_name
-from metier.usage.folders import Transcript, UserFolders, found
-from metier.usage.lines import Lines, moment_of
-from metier.values.usage import By, Compacted, Event, Fired, Prompt, Session, Unparsed, Wanted
+from metier.hosts.events import By, Compacted, Event, Fired, Prompt, Session, Unparsed, Wanted
+from metier.hosts.transcript_files import Transcript, UserFolders, found
+from metier.hosts.transcript_lines import Lines, moment_of
 
 FOLDER, MOVED_BY = ".copilot", "COPILOT_HOME"
 _PATTERNS = ("session-state", "*", "events.jsonl")
@@ -95,7 +95,7 @@ def _events(entry: dict[str, Any]) -> Iterator[Event]:
 
 
 def _called(entry: dict[str, Any]) -> list[Fired]:
-    """The call of the tool `skill`, if it is one."""
+    """The call of the tool `skill`; empty for any other entry."""
     data = mapping_of(entry.get("data"))
     name = text_of(mapping_of(data.get("arguments")).get("skill")).strip()
     if entry.get("type") != "tool.execution_start" or data.get("toolName") != "skill" or not name:

@@ -12,9 +12,9 @@ from contextlib import closing
 from typing import Any
 
 from metier.core.coerce import mapping_of, number_of, text_of
-from metier.usage.folders import Transcript, UserFolders, found
-from metier.usage.lines import LONGEST_LINE, open_regular, possible
-from metier.values.usage import Compacted, Event, Fired, Prompt, Session, Unparsed, Wanted
+from metier.hosts.events import Compacted, Event, Fired, Prompt, Session, Unparsed, Wanted
+from metier.hosts.transcript_files import Transcript, UserFolders, found
+from metier.hosts.transcript_lines import LONGEST_LINE, open_regular, possible
 
 FOLDER, MOVED_BY = ".local/share", "XDG_DATA_HOME"
 _PATTERNS = ("opencode", "opencode*.db")

@@ -358,7 +358,9 @@ class ToolResult:
     duration_ms: float = 0.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "output", freeze(self.output))
+        frozen = freeze(self.output)
+        if frozen is not self.output:
+            object.__setattr__(self, "output", frozen)
 
     @classmethod
     def failed(

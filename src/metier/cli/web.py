@@ -1,0 +1,76 @@
+"""`metier web`"""
+
+import sys
+from contextlib import ExitStack
+from dataclasses import replace
+from importlib.util import find_spec
+
+import click
+
+from metier.cli.session import Session, metier_command
+from metier.errors import UsageError
+from metier.flow.boundary import Boundary
+from metier.serving.endpoint import Endpoint
+
+PORT = 8766
+_PACKAGES = ("starlette", "uvicorn")
+
+
+@metier_command("web", catalog=False, for_host=True)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65_535),
+    default=PORT,
+    show_default=True,
+    metavar="N",
+    help="Where to listen; 0 takes any port that is free.",
+)
+@click.option("--no-open", is_flag=True, help="Print the address instead of opening a browser.")
+@click.option(
+    "--allow-host",
+    "names",
+    metavar="NAME",
+    multiple=True,
+    help="Another name that the browser reaches the server by, or NAME:PORT; repeat it.",
+)
+def command(session: Session, port: int, no_open: bool, names: tuple[str, ...]) -> int:
+    """Open the inspector: local pages over the catalog, the hosts, the reports and the runs.
+
+    It listens on this machine alone, and only the browser that it opens gets in: the address
+    holds a token that works once. Until you trust the workspace, its documents are shown and
+    nothing of it runs. Ctrl-C ends it. docs/web.md says more.
+    """
+    _require_packages()
+    from metier.web.opening import has_browser, open_browser, way_in
+    from metier.web.reading import CatalogSource
+    from metier.web.serve import run_web  # it loads a lot
+
+    _ = session.boundary  # notes what is ignored, once
+
+    def boundary() -> Boundary:
+        return replace(session, quiet=True).boundary
+
+    def ready(url: str, entrance: str) -> None:
+        if session.as_json:
+            session.print_json({"url": url, "open": entrance})
+            sys.stdout.flush()
+        is_opened = False
+        if not no_open and not session.as_json and has_browser():
+            is_opened = open_browser(stack.enter_context(way_in(entrance)))
+        if is_opened:
+            session.note(f"serving {url} and opening it; Ctrl-C ends it")
+        elif not session.as_json:
+            session.note(f"serving {url}; Ctrl-C ends it")
+            click.echo(entrance)
+            sys.stdout.flush()
+
+    with ExitStack() as stack:
+        run_web(CatalogSource(boundary), Endpoint(port=port, names=names), ready)
+    session.note("stopped")
+    return 0
+
+
+def _require_packages() -> None:
+    if missing := [name for name in _PACKAGES if find_spec(name) is None]:
+        message = f"the package {missing[0]} is not installed"
+        raise UsageError(message, hint="pip install 'metier[web]'")

@@ -1,0 +1,1 @@
+"""What the local servers share: where they listen, whom they answer, the catalog in a thread."""

@@ -1,0 +1,93 @@
+"""Which: who fires for a prompt, who lost and why, and what would make another win."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from metier.core.terms import terms
+from metier.hosts import HOOKED
+from metier.values.which import RankedDocument, Which
+from metier.web.marking import marked_words
+from metier.web.page import Data, Page, View
+
+LONGEST_TASK = 10_000
+_LIMIT = 6
+_MOST_TEXT = 320
+
+
+def build(view: View) -> Data:
+    task = view.query.text("task")[:LONGEST_TASK]
+    host = view.query.choice("host", HOOKED)
+    expect = view.query.text("expect")
+    limit = view.query.number("limit", _LIMIT, least=1, most=100)
+    asked = {"task": task, "host": host, "expect": expect, "limit": limit, "hosts": list(HOOKED)}
+    if not task:
+        return {**asked, "answer": None, "skills": []}
+    found = view.catalog.which(task, host=host or None, expect=expect or None, limit=limit)
+    return {
+        **asked,
+        "answer": found.to_json(),
+        "most": max([one.evidence for one in found.skills] + [2 * found.threshold]),
+        "skills": [_skill(one, found) for one in found.skills if one.evidence > 0],
+        "taskWords": _task_words(found),
+    }
+
+
+def _skill(one: RankedDocument, found: Which) -> dict[str, Any]:
+    named = {other.name for other in found.named}
+    text = one.description[:_MOST_TEXT]
+    words = [word for words in one.matched.values() for word in words]
+    return {
+        "name": one.name,
+        "id": one.id,
+        "path": one.path,
+        "evidence": one.evidence,
+        "parts": dict(one.parts),
+        "isNamed": one.name in named,
+        "why": _why(one, found, one.name in named),
+        "matched": {field: list(words) for field, words in one.matched.items()},
+        "related": list(one.related),
+        "against": list(one.against),
+        "text": marked_words(text, _stems(words), _stems(one.related)),
+        "isCut": len(one.description) > len(text),
+        "origin": one.origin,
+    }
+
+
+def _why(one: RankedDocument, found: Which, is_named: bool) -> str:
+    """Why it does not fire; empty if it does."""
+    if is_named:
+        return ""
+    if one.fires:
+        return f"only the first {found.most} are named"
+    if one.evidence >= found.threshold:
+        return "one matching word is too little"
+    return f"{found.threshold - one.evidence:.2f} below the threshold"
+
+
+def _task_words(found: Which) -> list[dict[str, str]]:
+    """The prompt in pieces; those that some skill which fires has are marked."""
+    words = [word for one in found.named for words in one.matched.values() for word in words]
+    return marked_words(found.task, _stems(words), frozenset())
+
+
+def _stems(words: Sequence[str]) -> frozenset[str]:
+    return frozenset(term for word in words for term in terms(word))
+
+
+def _command(data: Data) -> list[str]:
+    options = [f"--{name}={data[name]}" for name in ("host", "expect") if data[name]]
+    return ["which", *options, "--", data["task"]]
+
+
+PAGES = [
+    Page(
+        name="which",
+        title="Which",
+        build=build,
+        command=_command,
+        group="Look",
+        order=20,
+        is_cached=True,
+        computes=True,
+    )
+]

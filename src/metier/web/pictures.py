@@ -1,0 +1,115 @@
+"""Pictures drawn on the server: SVG without style or script, each with a text that says the same.
+
+Colours are classes of `style.css`. Texts in them are escaped.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from markupsafe import Markup, escape
+
+from metier.safety.escapes import visible
+
+_WIDTH = 240
+
+
+class Part(NamedTuple):
+    """A part of a bar."""
+
+    label: str
+    value: float
+    tone: str = ""
+    """The class of its colour; by default by its position."""
+
+
+TONES = ("t1", "t2", "t3", "t4", "t5", "t6")
+
+
+def bar(
+    value: float, most: float, *, label: str = "", tone: str = "t1", mark: float | None = None
+) -> Markup:
+    """A value against the most there can be; `mark` is a line, such as a threshold."""
+    return stacked([Part(label or "value", value, tone)], most, mark=mark, label=label)
+
+
+def stacked(
+    parts: Sequence[Part],
+    most: float,
+    *,
+    label: str = "",
+    mark: float | None = None,
+    mark_label: str = "threshold",
+    width: int = _WIDTH,
+    height: int = 12,
+) -> Markup:
+    """Parts beside each other, against the most there can be."""
+    most = max([most, sum(max(0.0, one.value) for one in parts), mark or 0.0]) or 1.0
+    shown, at = [], 0.0
+    for number, part in enumerate(parts):
+        size = max(0.0, part.value) / most * width
+        if size > 0:
+            tone = part.tone or TONES[number % len(TONES)]
+            title = _title(f"{part.label} {_figure(part.value)}")
+            box = f'x="{at:.2f}" y="0" width="{size:.2f}" height="{height}"'
+            shown.append(f'<rect class="{tone}" {box}>{title}</rect>')
+        at += size
+    line = ""
+    if mark is not None:
+        x = min(mark / most * width, width - 1)
+        title = _title(f"{mark_label} {_figure(mark)}")
+        box = f'x1="{x:.2f}" x2="{x:.2f}" y1="-2" y2="{height + 2}"'
+        line = f'<line class="mark" {box}>{title}</line>'
+    told = ", ".join(f"{one.label} {_figure(one.value)}" for one in parts)
+    told += f"; {mark_label} {_figure(mark)}" if mark is not None else ""
+    ground = f'<rect class="ground" x="0" y="0" width="{width}" height="{height}"/>'
+    inner = f"{ground}{''.join(shown)}{line}"
+    return _svg("bar", f"{label}: {told}" if label else told, (0, -2, width, height + 4), inner)
+
+
+def columns(values: Sequence[tuple[str, float]], *, label: str, height: int = 48) -> Markup:
+    """One column for each value, such as a count a day."""
+    step, most = 14, max([value for _, value in values] or [0]) or 1
+    shown = []
+    for number, (name, value) in enumerate(values):
+        size = max(value / most * height, 1 if value else 0)
+        box = f'x="{number * step}" y="{height - size:.2f}" width="{step - 3}" height="{size:.2f}"'
+        title = _title(f"{name}: {_figure(value)}")
+        ground = f'<rect class="ground" x="{number * step}" y="0" width="{step - 3}"'
+        shown.append(f'{ground} height="{height}">{title}</rect>')
+        shown.append(f'<rect class="t1" {box}>{title}</rect>')
+    told = ", ".join(f"{name}: {_figure(value)}" for name, value in values if value)
+    width = max(step * len(values) - 3, 1)
+    return _svg("columns", f"{label}: {told or 'none'}", (0, 0, width, height), "".join(shown))
+
+
+def sparkline(values: Sequence[float], *, label: str, width: int = 120, height: int = 24) -> Markup:
+    """A line through some values."""
+    most, least = max(values, default=0.0), min(values, default=0.0)
+    span, step = (most - least) or 1.0, width / max(1, len(values) - 1)
+    points = " ".join(
+        f"{number * step:.1f},{height - 2 - (value - least) / span * (height - 4):.1f}"
+        for number, value in enumerate(values)
+    )
+    told = f"{label}: from {_figure(least)} to {_figure(most)}" if values else f"{label}: none"
+    line = f'<polyline class="line" points="{points}"/>' if values else ""
+    return _svg("sparkline", told, (0, 0, width, height), line)
+
+
+def _svg(kind: str, told: str, box: tuple[int, int, int, int], inner: str) -> Markup:
+    left, top, width, height = box
+    size = f'viewBox="{left} {top} {width} {height}" width="{width}" height="{height}"'
+    name = _escaped(told)
+    start = f'<svg class="{kind}" role="img" aria-label="{name}" {size} preserveAspectRatio="none">'
+    return Markup(f"{start}<title>{name}</title>{inner}</svg>")
+
+
+def _title(text: str) -> str:
+    return f"<title>{_escaped(text)}</title>"
+
+
+def _escaped(text: str) -> str:
+    return str(escape(visible(text)))
+
+
+def _figure(value: float) -> str:
+    return f"{value:,.0f}" if value == int(value) else f"{value:,.2f}"

@@ -1,0 +1,155 @@
+"""Who may use the pages: this user's browser alone, and changes only from a page of ours.
+
+A one-time token in the address becomes a cookie. Every answer has the same strict headers.
+"""
+
+import hmac
+import secrets
+from http.cookies import CookieError, SimpleCookie
+from urllib.parse import parse_qsl
+
+from starlette.datastructures import MutableHeaders
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from metier.serving.endpoint import Endpoint
+from metier.serving.names import OwnNames
+
+ENTER = "/enter"
+STATIC = "/static/"
+CSRF = "csrf"
+LARGEST_FORM = 1 << 20
+"""In bytes."""
+_DAYS = 7
+_PUBLIC = (ENTER, STATIC)
+_MOST_FIELDS = 200
+POLICY = "; ".join(
+    [
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self' data:",
+        "connect-src 'self'",
+        "frame-ancestors 'none'",
+        "base-uri 'none'",
+        "form-action 'self'",
+    ]
+)
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+
+
+class Sessions:
+    """The token of the first address, and the cookies that it was exchanged for."""
+
+    def __init__(self, port: int) -> None:
+        self.cookie = f"metier_{port}"
+        """Cookies are shared by all ports of a host, so its name holds the port."""
+        self.token = secrets.token_urlsafe(32)
+        self._secret = secrets.token_bytes(32)
+        self._is_used = False
+        self._known: list[str] = []
+
+    def enter(self, shown: str) -> str:
+        """A new session for the token; empty if it is wrong or was used before."""
+        if self._is_used or not hmac.compare_digest(shown.encode(), self.token.encode()):
+            return ""
+        self._is_used = True
+        session = secrets.token_urlsafe(32)
+        self._known.append(session)
+        return session
+
+    def of(self, request: Request) -> str:
+        """The session of a request; empty for none."""
+        shown = _cookie(request, self.cookie).encode()
+        return next((one for one in self._known if hmac.compare_digest(shown, one.encode())), "")
+
+    def set_cookie(self, response: Response, session: str) -> None:
+        response.set_cookie(
+            self.cookie, session, max_age=_DAYS * 86_400, path="/", httponly=True, samesite="strict"
+        )
+
+    def csrf(self, session: str) -> str:
+        """What every form of a session must send along."""
+        return hmac.new(self._secret, session.encode(), "sha256").hexdigest()
+
+    def is_own_form(self, session: str, shown: str) -> bool:
+        return bool(session) and hmac.compare_digest(shown.encode(), self.csrf(session).encode())
+
+
+def _cookie(request: Request, name: str) -> str:
+    try:
+        found = SimpleCookie(request.headers.get("cookie", "")).get(name)
+    except CookieError:
+        return ""
+    return found.value if found is not None else ""
+
+
+class Guard:
+    """Rejects by Host (421), Origin (403) and cookie (401); adds the headers to every answer."""
+
+    def __init__(
+        self, app: ASGIApp, endpoint: Endpoint, sessions: Sessions, locked_out: Response
+    ) -> None:
+        self._app = app
+        self._names = OwnNames(endpoint)
+        self._sessions = sessions
+        self._locked_out = locked_out
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request = Request(scope)
+        answer = self._rejection(request)
+        await (answer or self._app)(scope, receive, _with_headers(send, scope["path"]))
+
+    def _rejection(self, request: Request) -> Response | None:
+        if (rejection := self._names.rejection(request)) is not None:
+            return rejection
+        if request.method not in ("GET", "HEAD") and "origin" not in request.headers:
+            return PlainTextResponse("Origin is missing", 403)
+        if request.scope["path"].startswith(_PUBLIC):
+            return None
+        request.scope["session"] = self._sessions.of(request)
+        return None if request.scope["session"] else self._locked_out
+
+
+def _with_headers(send: Send, path: str) -> Send:
+    kept = "no-cache" if path.startswith(STATIC) else "no-store"
+
+    async def sent(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            for name, value in HEADERS.items():
+                headers[name] = value
+            headers.setdefault("Cache-Control", kept)
+        await send(message)
+
+    return sent
+
+
+async def read_form(request: Request, sessions: Sessions) -> dict[str, str] | Response:
+    """The fields of a form of ours, or the answer that rejects it."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/x-www-form-urlencoded":
+        return PlainTextResponse("a form is needed", 415)
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > LARGEST_FORM:
+            return PlainTextResponse("the form is too large", 413)
+    try:
+        fields = dict(parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=_MOST_FIELDS))
+    except ValueError:
+        return PlainTextResponse("the form cannot be read", 400)
+    session = request.scope.get("session", "")
+    if not sessions.is_own_form(session, fields.pop(CSRF, "")):
+        return PlainTextResponse("the form is not from this page: reload it", 403)
+    return fields

@@ -1,0 +1,29 @@
+"""Runs the server of the pages."""
+
+import asyncio
+import logging
+import sys
+from collections.abc import Callable
+
+from metier.serving.endpoint import Endpoint
+from metier.serving.listening import listen
+from metier.web.app import make_app
+from metier.web.reading import CatalogSource, Reading
+from metier.web.security import ENTER, Sessions
+
+
+def run_web(source: CatalogSource, endpoint: Endpoint, ready: Callable[[str, str], None]) -> None:
+    """Serve until Ctrl-C or SIGTERM; `ready` gets the address without and with the token."""
+    endpoint.check()
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(name)s: %(message)s")
+    with endpoint.bound() as bound:
+        endpoint = endpoint._replace(port=bound.getsockname()[1])
+        sessions = Sessions(endpoint.port)
+        reading = Reading(source)
+        try:
+            reading.start()
+            app = make_app(reading, endpoint, sessions)
+            token = f"{ENTER}?token={sessions.token}"
+            asyncio.run(listen(app, bound, lambda: ready(endpoint.url("/"), endpoint.url(token))))
+        finally:
+            reading.close()

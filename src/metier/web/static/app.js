@@ -1,0 +1,28 @@
+// Copies commands, and takes the reader to a search field with "/". Pages work without it.
+"use strict";
+
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest("button[data-copy]");
+  if (!button || !navigator.clipboard) return;
+  await navigator.clipboard.writeText(button.dataset.copy);
+  const before = button.textContent;
+  button.textContent = "Copied";
+  setTimeout(() => { button.textContent = before; }, 1200);
+});
+
+document.addEventListener("keydown", (event) => {
+  const isTyping = event.target.closest("input, textarea, select");
+  if (event.key !== "/" || isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
+  const field = document.querySelector("main input[type=search], main textarea, main input[type=text]");
+  if (!field) return;
+  event.preventDefault();
+  field.focus();
+});
+
+function prepare(root) {
+  if (!navigator.clipboard) return;
+  for (const one of root.querySelectorAll("button.copy[hidden]")) one.hidden = false;
+}
+
+document.addEventListener("DOMContentLoaded", () => prepare(document));
+document.addEventListener("htmx:after:swap", () => prepare(document));

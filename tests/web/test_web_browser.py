@@ -1,0 +1,200 @@
+"""The inspector in a real browser: every page, both colour schemes, keyboard, hostile documents."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from conftest import Workspace
+from mcp_served import example, own_home
+from metier.web.app import all_pages
+from metier.web.opening import way_in
+from web_browser import Watched, axe_script, chromium, program, serious
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, BrowserContext
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
+
+HOSTILE = (
+    '<script>alert(1)</script><img src=x onerror="alert(2)"><svg onload=alert(3)></svg>'
+    " \u202etxet\u200b <iframe src=javascript:alert(4)></iframe> {{ 7 * 7 }}"
+)
+QUERIES = {
+    "competing": ["?id=release-notes", "?id=hostile"],
+    "document": [
+        "?kind=skill&id=hostile",
+        "?kind=skill&id=release-notes",
+        "?kind=agent&id=reviewer",
+    ],
+    "which": ["", "?task=write+release+notes&expect=changelog", "?task=hostile+alert+script"],
+    "catalog": ["", "?search=release&kind=skill", "?size=5&page=2"],
+}
+"""What to ask of pages that show little without a query."""
+ADDRESSES = [
+    f"/{page.name}{query}" for page in all_pages() for query in QUERIES.get(page.name, [""])
+]
+
+
+_RUN = {
+    "light": "axe.run({resultTypes: ['violations']})",
+    "dark": "axe.run({resultTypes: ['violations'], runOnly: ['color-contrast']})",
+}
+"""Only colours differ in the dark."""
+
+
+class Opened:
+    """A browser that has come in, as a person would: through the file."""
+
+    def __init__(self, browser: "Browser", told: dict[str, str]) -> None:
+        self.browser = browser
+        self.url = told["url"].rstrip("/")
+        context = browser.new_context()
+        page = context.new_page()
+        with way_in(told["open"]) as file:
+            page.goto(file.as_uri())
+            page.wait_for_url("**/overview")
+        self.state: Any = context.storage_state()
+        context.close()
+
+    def context(self, **options: Any) -> "BrowserContext":
+        return self.browser.new_context(storage_state=self.state, **options)
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Opened]:
+    with own_home(tmp_path_factory.mktemp("home")), chromium() as browser:
+        root = example(tmp_path_factory.mktemp("browser"))
+        Workspace(root).write(
+            "skills/hostile/SKILL.md",
+            f"---\nname: hostile\ndescription: |\n  Alert on {HOSTILE}\nlicense: {HOSTILE!r}\n---\n"
+            f"# {HOSTILE}\n\n{HOSTILE}\n\n[a](javascript:alert(5)) {'x' * 5_000}\n\n"
+            f"```\n{HOSTILE}\n```\n",
+        )
+        with program(root) as told:
+            yield Opened(browser, told)
+
+
+@pytest.fixture
+def watched(opened: Opened) -> Iterator[Watched]:
+    context = opened.context(base_url=opened.url)
+    made = Watched(context.new_page())
+    yield made
+    made.check()
+    context.close()
+
+
+@pytest.mark.parametrize("width", [1440, 360])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_page_is_clean_and_fits_the_window(opened: Opened, scheme: Any, width: int) -> None:
+    size = {"width": width, "height": 900}
+    context = opened.context(base_url=opened.url, color_scheme=scheme, viewport=size)
+    seen = Watched(context.new_page())
+    for address in ADDRESSES:
+        answer = seen.page.goto(address)
+        assert answer is not None
+        assert answer.status == 200, address
+        seen.check()
+    context.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_page_has_a_serious_accessibility_finding(opened: Opened, scheme: Any) -> None:
+    script = axe_script()
+    context = opened.context(base_url=opened.url, color_scheme=scheme, bypass_csp=True)
+    page = context.new_page()
+    found = []
+    for address in ADDRESSES:
+        page.goto(address)
+        page.evaluate(script)
+        found += [f"{address} {one}" for one in serious(page.evaluate(_RUN[scheme]))]
+    context.close()
+    assert found == []
+
+
+def test_an_answer_appears_while_one_types(watched: Watched) -> None:
+    page = watched.page
+    page.goto("/which")
+    page.get_by_label("Prompt").press_sequentially("write release notes")
+    page.locator("#answer .verdict strong", has_text="release-notes").wait_for()
+    page.wait_for_url("**/which?task=write+release+notes*")
+    page.get_by_role("link", name="make this one win").first.click()
+    page.get_by_role("heading", name="How to make").wait_for()
+
+
+def test_a_table_is_sorted_filtered_and_paged_in_place(watched: Watched) -> None:
+    page = watched.page
+    page.goto("/catalog?size=5")
+    page.evaluate("window.isSame = true")
+    page.get_by_role("link", name="Next").click()
+    page.get_by_text("page 2 of").wait_for()
+    page.get_by_role("link", name="Name").click()
+    page.locator('th[aria-sort="descending"]').wait_for()
+    assert page.evaluate("window.isSame")
+    page.get_by_label("Search").fill("release")
+    page.locator("tbody tr", has_text="release-notes").first.wait_for()
+    assert page.evaluate("window.isSame")
+
+
+def test_pages_work_with_the_keyboard_alone(watched: Watched) -> None:
+    page = watched.page
+    page.goto("/catalog")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.closest('main') !== null")
+    page.locator("body").press("/")
+    assert page.evaluate("document.activeElement.type") == "search"
+    page.keyboard.type("release-notes")
+    page.keyboard.press("Enter")
+    link = page.locator("tbody").get_by_role("link", name="release-notes").first
+    link.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/document?*")
+    page.get_by_role("heading", name="release-notes", level=1).wait_for()
+
+
+def test_pages_work_without_scripts(opened: Opened) -> None:
+    context = opened.context(base_url=opened.url, java_script_enabled=False)
+    page = context.new_page()
+    page.goto("/which")
+    page.get_by_label("Prompt").fill("write release notes")
+    page.get_by_role("button", name="Ask").click()
+    page.locator(".verdict strong", has_text="release-notes").wait_for()
+    page.goto("/catalog?size=5")
+    page.get_by_role("link", name="Next").click()
+    page.get_by_text("page 2 of").wait_for()
+    page.get_by_role("button", name="Refresh").click()
+    page.wait_for_url("**/catalog?size=5&page=2")
+    context.close()
+
+
+def test_another_browser_does_not_get_in(opened: Opened) -> None:
+    context = opened.browser.new_context(base_url=opened.url)
+    page = context.new_page()
+    answer = page.goto("/overview")
+    assert answer is not None
+    assert answer.status == 401
+    assert "no access" in page.title().lower()
+    context.close()
+
+
+def test_a_page_of_another_site_cannot_frame_read_or_change_anything(
+    opened: Opened, tmp_path: Path
+) -> None:
+    evil = tmp_path / "evil.html"
+    evil.write_text(
+        f"<iframe src='{opened.url}/overview'></iframe>"
+        f"<form method=post action='{opened.url}/do/refresh'><button>go</button></form>"
+    )
+    context = opened.context()
+    page = context.new_page()
+    answers: list[tuple[str, int]] = []
+    page.on("response", lambda found: answers.append((found.url, found.status)))
+    page.goto(evil.as_uri())
+    page.get_by_role("button").click()
+    page.wait_for_url("**/do/refresh")
+    assert {status for url, status in answers if url.startswith(opened.url)} <= {401, 403}
+    context.close()

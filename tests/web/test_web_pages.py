@@ -1,0 +1,386 @@
+"""The pages of the inspector: what each says, and that its JSON says the same."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from conftest import Workspace
+from mcp_served import example, own_home
+from metier.catalog import Catalog
+from metier.config import Config
+from metier.errors import UsageError
+from metier.flow.usage_kept import kept_with
+from metier.flow.usage_sessions import SessionUse
+from metier.hosts.events import Fired
+from metier.storage.places import state_room
+from metier.web.app import all_actions, all_pages
+from metier.web.marking import marked_words
+from metier.web.page import View
+from metier.web.pictures import Part, columns, sparkline, stacked
+from metier.web.query import Query, address
+from metier.web.table import Column, table_of
+from web_served import Inspected, inspected
+
+QUERIES = {
+    "competing": "?id=summarize",
+    "document": "?kind=skill&id=summarize",
+    "which": "?task=summarize",
+}
+"""What pages need that show nothing without a query."""
+CONTRACT = "metadata:\n  contract: 'DCI/1 P(web-search) R(summarization)'"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Inspected]:
+    """The example workspace, which its user trusts."""
+    with own_home(tmp_path_factory.mktemp("home")):
+        root = example(tmp_path_factory.mktemp("site"))
+        with inspected(root) as made:
+            yield made
+
+
+@pytest.mark.parametrize("page", all_pages(), ids=lambda page: page.name)
+def test_every_page_has_a_permalink_a_json_twin_and_one_heading(
+    site: Inspected, page: object
+) -> None:
+    name = page.name  # type: ignore[attr-defined]
+    text = site.page(f"/{name}{QUERIES.get(name, '')}")
+    assert text.count("<h1") == 1
+    assert f'href="/{name}.json' in text
+    assert '<a class="skip" href="#main">' in text
+    assert '<html lang="en">' in text
+    assert isinstance(site.json(f"/{name}.json{QUERIES.get(name, '')}"), dict)
+
+
+def test_names_of_pages_and_actions_are_unique() -> None:
+    names = [page.name for page in all_pages()]
+    assert sorted(set(names)) == sorted(names)
+    assert len({action.name for action in all_actions()} | {"refresh"}) == len(all_actions()) + 1
+
+
+def test_the_first_page_is_the_overview(site: Inspected) -> None:
+    assert site.client.get("/").headers["location"] == "/overview"
+
+
+def test_an_unknown_page_and_document_are_told(site: Inspected) -> None:
+    assert "NOT_FOUND" in site.page("/nothing", 404)
+    assert "no skill is called &#39;nobody&#39;" in site.page("/document", 404, id="nobody")
+    found = site.json("/document.json", 404, id="nobody")
+    assert found["error"]["code"] == "NOT_FOUND"
+    assert site.json("/document.json", 400)["error"]["message"] == "no document is named"
+    assert site.json("/catalog.json", 400, page="x")["error"]["code"] == "USAGE"
+
+
+# Overview
+
+
+def test_the_overview_counts_documents_and_says_how_to_fix_what_is_excluded(
+    workspace: Workspace,
+) -> None:
+    workspace.skill("one")
+    workspace.skill("one", folder="skills/copy")
+    workspace.write("skills/bad/SKILL.md", b"\xff\xfe\x00")
+    with inspected(workspace.root) as made:
+        found = made.json("/overview.json")
+        kinds = {one["kind"]: one for one in found["kinds"]}
+        assert kinds["skill"]["active"] == 1
+        assert found["excluded"]["total"] == 2
+        hints = {one["path"]: one["hint"] for one in found["excluded"]["files"]}
+        assert hints["skills/one/SKILL.md"] or hints["skills/copy/SKILL.md"]
+        text = made.page("/overview")
+        assert "skills/bad/SKILL.md" in text
+        assert "Excluded, and how to fix it" in text
+
+
+def test_the_overview_shows_the_listing_budget_of_hosts(
+    workspace: Workspace, empty_home: Path
+) -> None:
+    workspace.skill("one", folder=".claude/skills/one")
+    with inspected(workspace.root, host_folders=True) as made:
+        [host] = made.json("/overview.json")["hosts"]
+        assert host["host"] == "claude-code"
+        assert host["counts"]["whole"] == 1
+        assert 'aria-label="Claude Code: fits' in made.page("/overview")
+
+
+def test_runs_and_hooks_appear_without_a_change_of_the_catalog(workspace: Workspace) -> None:
+    workspace.skill("one")
+    with inspected(workspace.root) as made:
+        assert made.json("/overview.json")["hooks"]["requests"] == 0
+        assert "No agent has run yet" in made.page("/overview")
+
+
+# Which
+
+
+def test_which_says_who_fires_and_who_lost_and_why(site: Inspected) -> None:
+    found = site.json("/which.json", task="write release notes for the new version")
+    assert found["answer"]["named"] == ["release-notes"]
+    first, *others = found["skills"]
+    assert first["isNamed"]
+    assert first["why"] == ""
+    assert all(one["why"] for one in others)
+    assert sum(first["parts"].values()) == pytest.approx(first["evidence"], abs=1e-4)
+    text = site.page("/which", task="write release notes for the new version")
+    assert '<mark class="matched">release</mark>' in text
+    assert "threshold 2.85" in text
+    assert "metier which -- &#39;write release notes for the new version&#39;" in text
+
+
+def test_which_says_what_would_make_another_win(site: Inspected) -> None:
+    found = site.json("/which.json", task="search for prices", expect="changelog")
+    assert found["answer"]["expectation"]["name"].endswith("changelog")
+    assert found["answer"]["expectation"]["missing"]
+    assert "How to make" in site.page("/which", task="search for prices", expect="changelog")
+
+
+def test_which_without_a_prompt_is_an_empty_form(site: Inspected) -> None:
+    text = site.page("/which")
+    assert "<textarea" in text
+    assert "metier which" not in text
+    assert site.json("/which.json")["answer"] is None
+
+
+def test_which_rejects_an_unknown_host_and_skill(site: Inspected) -> None:
+    assert site.json("/which.json", 400, task="x", host="nobody")["error"]["code"] == "USAGE"
+    assert (
+        site.json("/which.json", 404, task="x y", expect="nobody")["error"]["code"] == "NOT_FOUND"
+    )
+
+
+# Catalog
+
+
+def names(found: object) -> list[str]:
+    return [one["name"] for one in found["documents"]["rows"]]  # type: ignore[index]
+
+
+def test_the_catalog_filters_sorts_and_pages(site: Inspected) -> None:
+    everything = site.json("/catalog.json", size="500")
+    assert everything["documents"]["total"] == len(everything["documents"]["rows"])
+    cards = site.json("/catalog.json", kind="card")
+    assert {one["kind"] for one in cards["documents"]["rows"]} == {"card"}
+    falling = site.json("/catalog.json", size="500", sort="-name")
+    assert names(falling) == sorted(names(everything), key=str.lower, reverse=True)
+    pages = [names(site.json("/catalog.json", size="7", page=str(one))) for one in (1, 2, 3)]
+    assert [*pages[0], *pages[1], *pages[2]] == names(everything)[:21]
+    assert names(site.json("/catalog.json", page="99")) == []
+
+
+def test_facets_count_what_fits_all_others(site: Inspected) -> None:
+    found = site.json("/catalog.json", kind="skill")
+    facets = {
+        one["name"]: {v["value"]: v["documents"] for v in one["values"]} for one in found["facets"]
+    }
+    everything = site.json("/catalog.json")["documents"]["total"]
+    assert sum(facets["kind"].values()) == everything
+    chosen = site.json("/catalog.json", kind="skill", capability="web-search")
+    assert chosen["documents"]["total"] == facets["capability"]["web-search"]
+    code, times = next(iter(facets["finding"].items()))
+    assert site.json("/catalog.json", kind="skill", finding=code)["documents"]["total"] == times
+
+
+def test_the_catalog_is_searched_by_the_ranker(site: Inspected) -> None:
+    found = site.json("/catalog.json", search="write release notes", kind="skill")
+    assert names(found)[0] == "release-notes"
+    assert found["documents"]["sort"] == "best"
+    assert names(site.json("/catalog.json", search="zzzqqq")) == []
+
+
+def test_a_facet_links_to_its_addition_and_removal(site: Inspected) -> None:
+    text = site.page("/catalog", kind="card")
+    assert 'class="chosen" aria-current="true"' in text
+    assert 'href="/catalog?kind=card&amp;kind=skill"' in text
+    assert "metier list cards" in text
+
+
+@pytest.mark.parametrize(
+    "query", ["kind=nothing", "finding=XX999", "host=nobody", "state=%27%20OR%201=1"]
+)
+def test_a_value_that_no_document_has_finds_nothing(site: Inspected, query: str) -> None:
+    found = site.client.get(f"/catalog.json?{query}")
+    assert found.status_code == 200
+    assert found.json()["documents"]["total"] == 0
+
+
+# Document
+
+
+def test_a_document_shows_contract_findings_hosts_and_who_requires_it(workspace: Workspace) -> None:
+    workspace.skill("search", extra=CONTRACT, folder=".claude/skills/search", body="# Do\n\n- it")
+    needs = "metadata:\n  contract: 'DCI/1 P(report) R(web-search)'"
+    workspace.skill("report", extra=needs)
+    workspace.skill("Bad_Name")
+    with inspected(workspace.root, host_folders=True) as made:
+        found = made.json("/document.json", kind="skill", id="search")
+        assert {one["clause"]: one["values"] for one in found["contract"]} == {
+            "P": ["web-search"],
+            "R": ["summarization"],
+        }
+        assert found["capabilities"] == [{"name": "web-search", "requiredBy": ["report"]}]
+        hosts = {one["host"]: one for one in found["hosts"]}
+        assert hosts["claude-code"]["listed"] == "whole"
+        assert hosts["codex"]["state"] == "elsewhere"
+        text = made.page("/document", kind="skill", id="search")
+        assert "<h3>Do</h3>" in text
+        assert "shown whole" in text
+        bad = made.json("/document.json", kind="skill", id="Bad_Name")
+        assert all(one["hint"] for one in bad["findings"])
+        assert bad["findings"]
+
+
+@pytest.mark.parametrize(("kind", "wanted"), [("ability", "code-review"), ("agent", "reviewer")])
+def test_documents_of_every_kind_are_shown(site: Inspected, kind: str, wanted: str) -> None:
+    assert site.json("/document.json", kind=kind, id=wanted)["id"] == wanted
+    assert wanted in site.page("/document", kind=kind, id=wanted)
+
+
+def test_a_document_that_was_removed_is_told(workspace: Workspace) -> None:
+    file = workspace.skill("one")
+    with inspected(workspace.root) as made:
+        file.unlink()
+        assert "cannot be read" in made.page("/document", kind="skill", id="one")
+
+
+# What is in force
+
+
+def test_a_refresh_shows_what_changed(workspace: Workspace) -> None:
+    workspace.skill("one")
+    with inspected(workspace.root) as made:
+        workspace.skill("two")
+        assert names(made.json("/catalog.json")) == ["one"]
+        assert made.post("/do/refresh", back="/catalog").status_code == 303
+        assert names(made.json("/catalog.json")) == ["one", "two"]
+
+
+def test_outside_a_workspace_pages_are_shown_from_memory(tmp_path: Path) -> None:
+    with inspected(tmp_path) as made:
+        assert made.page("/overview")
+
+
+def test_an_untrusted_workspace_is_restricted(workspace: Workspace) -> None:
+    workspace.skill("one")
+    workspace.write("metier.toml", "[tools.x]\nargv = ['x']\n")
+    with inspected(workspace.root, trust="none") as made:
+        text = made.page("/overview")
+        assert "Restricted." in text
+        assert "metier trust" in text
+        assert made.json("/overview.json")["isRestricted"]
+        assert ">one</a>" in made.page("/catalog")
+        assert "untrusted" in made.page("/document", kind="skill", id="one")
+        assert not (workspace.state / "catalog.db").exists()
+    workspace.trust()
+    with inspected(workspace.root) as made:
+        assert "Restricted." not in made.page("/overview")
+
+
+def test_pages_cannot_write_to_the_catalog(workspace: Workspace) -> None:
+    workspace.skill("one")
+    with inspected(workspace.root) as made:
+        reading = made.reading
+        catalog: list[bool] = []
+
+        def look(found: Catalog) -> None:
+            catalog.append(found.store.is_read_only)
+            with pytest.raises(Exception, match="cannot be written"):
+                found.store.remember("a", "b")
+
+        made.client.portal.call(reading.ask, look)  # type: ignore[union-attr]
+        assert catalog == [True]
+
+
+# The parts of pages
+
+
+def view_of(query: str) -> View:
+    with Catalog.open(config=Config(host_folders=False)) as catalog:
+        items = [tuple(one.split("=")) for one in query.split("&") if one]
+        return View(catalog=catalog, query=Query(items), page="x")  # type: ignore[arg-type]
+
+
+ROWS = [{"name": f"n{number:02}", "size": number} for number in range(12)]
+COLUMNS = [Column("name", "Name"), Column("size", "Size", "number")]
+
+
+def test_a_table_filters_sorts_and_pages_by_the_address() -> None:
+    table = table_of(view_of("sort=-size&size=5&page=2"), COLUMNS, ROWS)
+    assert [row["size"] for row in table.rows] == [6, 5, 4, 3, 2]
+    assert (table.first, table.last, table.total, table.pages) == (6, 10, 12, 3)
+    assert table.sort_link(COLUMNS[1]) == "/x?size=5&sort=size"
+    assert table.page_link(3) == "/x?sort=-size&size=5&page=3"
+    found = table_of(view_of("filter=N03"), COLUMNS, ROWS)
+    assert [row["name"] for row in found.rows] == ["n03"]
+    with pytest.raises(UsageError):
+        table_of(view_of("sort=nothing"), COLUMNS, ROWS)
+
+
+def test_two_tables_on_a_page_do_not_share_their_parameters() -> None:
+    view = view_of("a.sort=-size&b.page=2")
+    first = table_of(view, COLUMNS, ROWS, name="a")
+    second = table_of(view, COLUMNS, ROWS, name="b", size=5)
+    assert first.rows[0]["size"] == 11
+    assert second.rows[0]["size"] == 5
+    assert "b.page=2" in first.sort_link(COLUMNS[0])
+
+
+def test_pictures_have_a_text_and_no_style() -> None:
+    drawn = [
+        stacked([Part("<b>", 1), Part("two", 2)], 4, mark=2.5, label="sum"),
+        columns([("mon", 1), ("tue", 0)], label="days"),
+        sparkline([1, 3, 2], label="line"),
+        sparkline([], label="nothing"),
+    ]
+    for one in drawn:
+        assert 'role="img"' in one
+        assert "<title>" in one
+        assert "style=" not in one
+        assert "<b>" not in one
+    assert "sum: &lt;b&gt; 1, two 2; threshold 2.50" in drawn[0]
+
+
+def test_addresses_are_encoded() -> None:
+    assert address("which", task="a&b=c #1") == "/which?task=a%26b%3Dc+%231"
+    assert (
+        address("catalog", Query([("kind", "card"), ("page", "3")]), page=None)
+        == "/catalog?kind=card"
+    )
+
+
+def test_marked_pieces_add_up_to_the_text() -> None:
+    text = "Write the release-notes, please.\nRelease!"
+    pieces = marked_words(text, {"releas"}, {"write"})
+    assert "".join(one["text"] for one in pieces) == text
+    assert [one["text"] for one in pieces if one["mark"] == "matched"] == ["release", "Release"]
+    assert json.dumps(pieces)
+    assert re.search("Write", text)
+
+
+def test_a_document_shows_how_often_it_was_used(workspace: Workspace) -> None:
+    workspace.skill("one")
+    workspace.skill("two")
+    with inspected(workspace.root) as made:
+        assert "Not counted yet" in made.page("/document", kind="skill", id="one")
+        use = SessionUse("claude-code", "s")
+        use.fired("one", Fired("one", "", 1_700_000_000.0, "model", "1"), None)
+        kept_with(state_room(str(workspace.root)), [use])
+        found = made.json("/document.json", kind="skill", id="one")["usage"]
+        assert (found["sessions"], found["model"], found["user"]) == (1, 1, 0)
+        assert "Fired 1 time in 1 session" in made.page("/document", kind="skill", id="one")
+        assert "It never fired" in made.page("/document", kind="skill", id="two")
+
+
+def test_a_skill_is_compared_with_all_others(workspace: Workspace) -> None:
+    text = "Write release notes for customers. Use when a version is about to be released."
+    workspace.skill("notes", text)
+    workspace.skill("announce", text.replace("customers", "users"))
+    workspace.skill("sql", "Query the reporting database. Use for questions about orders.")
+    with inspected(workspace.root) as made:
+        found = made.json("/competing.json", id="notes")
+        assert [one["other"] for one in found["pairs"]] == ["announce"]
+        assert "announce" in made.page("/competing", id="notes")
+        assert "No skill overlaps" in made.page("/competing", id="sql")
+        assert made.json("/competing.json", 400)["error"]["code"] == "USAGE"
