@@ -41,6 +41,9 @@ SETS = (
 EXAMPLES = ("CLINC150, five examples", "clinc150/k5", 1)
 LEAST_HIT = 86.0
 """hit@1 with five examples, in points."""
+_MACRO = f"macro nDCG@10 of {len(SETS)} sets with MiniLM.onnx as the encoder"
+_HIT = "hit@1 with MiniLM.onnx as the encoder, CLINC150, five examples"
+_LEVEL, _LEAST = "not below the word table", f"≥ {LEAST_HIT:g}"
 
 
 class Figures(NamedTuple):
@@ -124,18 +127,26 @@ def bars(found: Sequence[Measured]) -> list[Bar]:
     hit = examples.encoder.hit
     return [
         Bar(
-            f"MiniLM as the user's encoder: macro nDCG@10 of {len(plain)} sets",
-            f"{encoder:.1f}",
-            f"not below the word table: {table:.1f}",
+            _MACRO,
+            f"{encoder:.1f}, the word table {table:.1f}",
+            _LEVEL,
             encoder >= table,
         ),
         Bar(
-            "MiniLM as the user's encoder: hit@1 with five examples",
+            _HIT,
             f"{hit:.1f}",
-            f"≥ {LEAST_HIT:g}",
+            _LEAST,
             hit >= LEAST_HIT,
         ),
     ]
+
+
+def run(data: Path, scratch: Path) -> list[Bar]:
+    """The bars; skipped where something is not installed."""
+    if missing := minilm_onnx.missing():
+        why = f"skipped: {', '.join(missing)} not installed"
+        return [Bar(*both, None) for both in ((_MACRO, why, _LEVEL), (_HIT, why, _LEAST))]
+    return bars(measured(data, scratch, minilm_onnx.write_onnx(scratch / "model")))
 
 
 def table(found: Sequence[Measured]) -> list[list[str]]:
