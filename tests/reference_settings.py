@@ -93,8 +93,8 @@ MEANINGS = {
     "encoder": (
         "`kind` is `onnx` or `static`, with `file` (and `tokenizer`), or `http`, with `url`,"
         " `model` and, if you like, `api-key-env`: what gives skills and tasks their vectors in"
-        " place of the built-in words, except in hooks; `timeout = 5` and `refresh-timeout = 30`, in"
-        " seconds, for a task and for the documents of a refresh: [encoders](../encoders.md)"
+        " place of the built-in words, except in hooks; `timeout = 5` and `refresh-timeout = 30`,"
+        " in seconds, for a task and for the documents of a refresh: [encoders](../encoders.md)"
     ),
     "mcp": (
         "`[mcp.NAME]`: a server whose tools agents may call, with `command`, `args`, `env`,"
