@@ -127,7 +127,7 @@ def _catalog(session: Session, catalog: Catalog) -> Iterator[Check]:
     yield Check("documents", "ok", known)
     for issue in failed_sources(catalog):
         yield Check(issue.code, "warning", f"{issue.path}: {issue.message}", issue.hint)
-    if catalog.encoding.is_set:
+    if catalog.config.encoder is not None:
         encoding = catalog.encoding
         verdict = "warning" if encoding.problem else "ok"
         hint = "metier refresh tries again" if encoding.problem else ""
