@@ -255,3 +255,15 @@ def test_what_an_agent_is_not_for_counts_whatever_it_learnt(agents: Workspace) -
     found = dict(selected(agents, "roll out the pasta"))
     assert found.get("shipper", {"notForTasks": -0.5})["notForTasks"] == -0.5
     assert all(parts.get("learned", 0) < 0.6 for parts in found.values())
+
+
+def test_a_taught_sentence_names_its_skill_among_many_that_share_its_words(
+    filled: Workspace,
+) -> None:
+    for number in range(40):
+        filled.skill(f"ship-{number}", f"Ships the thing number {number} of the prod team.")
+    with Catalog.open(filled.root) as opened:
+        opened.refresh()
+        opened.examples.record("skill", "deploy-app", "ship the thing to prod", is_for=True)
+        named = opened.which("ship the thing to prod", everything=False).named
+        assert [one.name for one in named][:1] == ["deploy-app"]

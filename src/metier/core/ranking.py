@@ -13,7 +13,7 @@ evidence, which no other document changes:
                word that one document has, + 2·cosine, + 0.5 if the task has its whole name
 
 Documents with examples, which `core.learned` gives a chance, take the places of their scores in
-the order of their chances:
+the order of their chances; likely ones rise above all that have less evidence:
 
     evidence = ¼ of that + 8·chance
 """
@@ -265,7 +265,11 @@ def rank_terms(task: Task, pool: Pool, terms: Terms) -> list[Ranked]:
         one.chance = chances.get(one.document.key)
     _weigh(found, task, terms, pool)
     found = _ordered_by_meaning(found, task, pool)
-    return _ordered_by_chance(found, task) if chances else found
+    if not chances:
+        return found
+    from metier.core.taught import ordered_by_chance  # few catalogs have examples
+
+    return ordered_by_chance(found, task)
 
 
 def fires(one: Ranked, threshold: float) -> bool:
@@ -418,20 +422,6 @@ def _ordered_by_meaning(found: list[Ranked], task: Task, pool: Pool) -> list[Ran
     for one, words, meaning in zip(found, by_words, by_meaning, strict=True):
         one.score = round(words + gate * meaning, 6)
         one.evidence = round(one.evidence + COSINE_EVIDENCE * max(0.0, one.cosine), 6)
-    found.sort(key=lambda one: (-one.score, one.document.path))
-    return found
-
-
-def _ordered_by_chance(found: list[Ranked], task: Task) -> list[Ranked]:
-    """Documents with examples change places among themselves."""
-    only_asks = ASKING.issuperset(task.counts)
-    taught = [(one.chance, one) for one in found if one.chance is not None]
-    scores = sorted((one.score for _, one in taught), reverse=True)
-    taught.sort(key=lambda pair: (-pair[0], -pair[1].score, pair[1].document.path))
-    for score, (chance, one) in zip(scores, taught, strict=True):
-        one.score = score
-        one.is_chatter = only_asks
-        one.evidence = round(OWN_EVIDENCE * one.evidence + CHANCE_EVIDENCE * chance, 6)
     found.sort(key=lambda one: (-one.score, one.document.path))
     return found
 
