@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
+from metier.core.text import counted as counted
 from metier.safety.escapes import visible
 
 _TONES = {
@@ -35,11 +36,6 @@ def moment(seconds: float | None) -> str:
 
 def count(value: float) -> str:
     return f"{value:,}"
-
-
-def counted(value: int, noun: str, plural: str = "") -> str:
-    """`1 skill`, `2 skills`."""
-    return f"{value:,} {noun if value == 1 else plural or f'{noun}s'}"
 
 
 def cut(text: str, most: int = 200) -> str:

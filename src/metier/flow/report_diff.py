@@ -1,0 +1,88 @@
+"""What differs between two reports."""
+
+from typing import Any
+
+from metier.values.resolution import Report
+
+_NEVER_EQUAL = ("run_id", "generated_at")
+SECTIONS = {
+    "question": (
+        "mode",
+        "query",
+        "host_runtime",
+        "consumer",
+        "required_capabilities",
+        "optional_capabilities",
+    ),
+    "policy": ("policy",),
+    "result": (
+        "selected",
+        "unresolved_required_capabilities",
+        "on_missing_required_action",
+        "degraded_mode",
+        "emulated_capabilities",
+    ),
+}
+_KEYS = ("id", "capability", "provider", "source")
+"""Keys that identify the entries of a list."""
+Changes = dict[str, dict[str, Any]]
+"""Field → `old` and `new`, where they exist."""
+
+
+def compare(left: Report, right: Report) -> dict[str, Any]:
+    sections = {
+        name: _changes(_part(left, keys), _part(right, keys)) for name, keys in SECTIONS.items()
+    }
+    known = {*(key for keys in SECTIONS.values() for key in keys), "candidates", *_NEVER_EQUAL}
+    rest = [key for key in {**left, **right} if key not in known]
+    rows = [{row["id"]: row for row in one["candidates"]} for one in (left, right)]
+    both = {key: _changes(rows[0][key], rows[1][key]) for key in rows[0] if key in rows[1]}
+    found = {
+        **sections,
+        "candidates": {key: one for key, one in both.items() if one},
+        "onlyOld": [key for key in rows[0] if key not in rows[1]],
+        "onlyNew": [key for key in rows[1] if key not in rows[0]],
+        "rest": _changes(_part(left, rest), _part(right, rest)),
+    }
+    is_equal = _comparable(left) == _comparable(right)
+    if not is_equal and not any(found.values()):
+        found["rest"] = {"order": {"old": "one", "new": "another"}}
+    return {"old": left.id, "new": right.id, "equal": is_equal, **found}
+
+
+def _comparable(report: Report) -> dict[str, Any]:
+    return {key: value for key, value in report.items() if key not in _NEVER_EQUAL}
+
+
+def _part(report: Report, keys: Any) -> dict[str, Any]:
+    if keys == ("policy",):
+        return dict(report["policy"])
+    return {key: report[key] for key in keys if key in report}
+
+
+def _changes(left: Any, right: Any, path: str = "") -> Changes:
+    """Every value that differs, by its path: `penalties.total`."""
+    old, new = _entries(left), _entries(right)
+    if old is None or new is None:
+        return {path: {"old": left, "new": right}} if left != right else {}
+    found: Changes = {}
+    for key in {**old, **new}:
+        below = f"{path}.{key}" if path else key
+        if key in old and key in new:
+            found.update(_changes(old[key], new[key], below))
+        else:
+            found[below] = {"old": old[key]} if key in old else {"new": new[key]}
+    return found
+
+
+def _entries(value: Any) -> dict[str, Any] | None:
+    """The values of an object, or of a list of objects by name or else by number."""
+    if isinstance(value, dict):
+        return value
+    if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
+        return None
+    for key in _KEYS:
+        named = {str(one[key]): one for one in value if key in one}
+        if len(named) == len(value):
+            return named
+    return {str(number): one for number, one in enumerate(value, start=1)}
