@@ -1,7 +1,9 @@
 """What differs between two reports."""
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
+from metier.flow.report_text import handle_of
 from metier.values.resolution import Report
 
 _NEVER_EQUAL = ("run_id", "generated_at")
@@ -86,3 +88,46 @@ def _entries(value: Any) -> dict[str, Any] | None:
         if len(named) == len(value):
             return named
     return {str(number): one for number, one in enumerate(value, start=1)}
+
+
+class Move(NamedTuple):
+    """What became of one candidate; a figure is None where it has no row."""
+
+    id: str
+    name: str
+    old_rank: int | None
+    new_rank: int | None
+    old_final: float | None
+    new_final: float | None
+    was_selected: bool
+    is_selected: bool
+    old_rejected: Sequence[str]
+    new_rejected: Sequence[str]
+
+    @property
+    def has_changed(self) -> bool:
+        old = (self.old_rank, self.old_final, self.was_selected, tuple(self.old_rejected))
+        return old != (self.new_rank, self.new_final, self.is_selected, tuple(self.new_rejected))
+
+
+def moves(left: Report, right: Report) -> list[Move]:
+    """What became of the candidates of either report, in the new order and then the old."""
+    old, new = ({row["id"]: row for row in one["candidates"]} for one in (left, right))
+    return [_move(old.get(key), new.get(key)) for key in {**new, **old}]
+
+
+def _move(old: dict[str, Any] | None, new: dict[str, Any] | None) -> Move:
+    row = new or old or {}
+    before, after = old or {}, new or {}
+    return Move(
+        id=row["id"],
+        name=handle_of(row),
+        old_rank=before.get("rank"),
+        new_rank=after.get("rank"),
+        old_final=before.get("S_total_final"),
+        new_final=after.get("S_total_final"),
+        was_selected=before.get("selected", False),
+        is_selected=after.get("selected", False),
+        old_rejected=before.get("rejected", []),
+        new_rejected=after.get("rejected", []),
+    )

@@ -60,7 +60,7 @@ def explain(report: Report, wanted: str | None) -> list[Explanation]:
     rows = report["candidates"]
     if wanted is None:
         chosen = [row for row in rows if row["id"] in report["diagnostics"]["chosen"]]
-        return [_explanation(row, report) for row in chosen or rows[:1]]
+        return [explanation(row, report) for row in chosen or rows[:1]]
     found = [row for row in rows if wanted in (row["id"], row["name"], handle_of(row))]
     if not found:
         full = "a candidate without a row needs metier resolve --full-report"
@@ -68,10 +68,11 @@ def explain(report: Report, wanted: str | None) -> list[Explanation]:
             f"report '{report.id}' has no candidate '{one_line(wanted)}'",
             hint=did_you_mean(wanted, list(map(handle_of, rows)), full),
         )
-    return [_explanation(row, report) for row in found]
+    return [explanation(row, report) for row in found]
 
 
-def _explanation(row: Row, report: Report) -> Explanation:
+def explanation(row: Row, report: Report) -> Explanation:
+    """Every figure of one row of a report."""
     parts = [
         _contract(row, report),
         _desc(row, report),

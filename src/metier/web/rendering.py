@@ -14,6 +14,7 @@ from metier.safety.escapes import escaped_json
 from metier.web import pictures
 from metier.web.markdown import rendered
 from metier.web.page import to_plain
+from metier.web.pictures_resolve import score_bar
 from metier.web.query import address
 from metier.web.rows import rows_html
 from metier.web.words import count, counted, cut, moment, shown, tone
@@ -37,6 +38,7 @@ def environment() -> jinja2.Environment:
         columns=pictures.columns,
         part=pictures.Part,
         rows_html=rows_html,
+        score_bar=score_bar,
         sparkline=pictures.sparkline,
         stacked=pictures.stacked,
         version=__version__,
