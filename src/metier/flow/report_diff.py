@@ -106,8 +106,9 @@ class Move(NamedTuple):
 
     @property
     def has_changed(self) -> bool:
-        old = (self.old_rank, self.old_final, self.was_selected, tuple(self.old_rejected))
-        return old != (self.new_rank, self.new_final, self.is_selected, tuple(self.new_rejected))
+        """Whether it ranks, scores or passes otherwise; not if other gates reject it now."""
+        old = (self.old_rank, self.old_final, self.was_selected, bool(self.old_rejected))
+        return old != (self.new_rank, self.new_final, self.is_selected, bool(self.new_rejected))
 
 
 def moves(left: Report, right: Report) -> list[Move]:

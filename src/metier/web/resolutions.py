@@ -116,6 +116,7 @@ def shown_candidate(row: Row, report: Report) -> dict[str, Any]:
         "changes": changes(row),
         "gates": [gate._asdict() for gate in found.gates],
         "tieBreak": found.tie_break,
+        "isTie": bool(found.tie_break and row["tie_break"]["step"]),
         "verdict": found.verdict,
         "rejected": list(row["rejected"]),
     }

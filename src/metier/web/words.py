@@ -7,9 +7,20 @@ from metier.core.text import counted as counted
 from metier.safety.escapes import visible
 
 _TONES = {
-    "good": ("active", "loads", "succeeded", "right", "whole", "fires", "trusted"),
-    "warn": ("warning", "shadowed", "cut", "pending", "running", "hidden", "no-text", "untrusted"),
-    "bad": ("error", "excluded", "failed", "invisible", "wrong", "rollback_incomplete"),
+    "good": ("active", "loads", "succeeded", "right", "whole", "fires", "trusted", "resolved"),
+    "warn": (
+        "warning",
+        "shadowed",
+        "cut",
+        "pending",
+        "running",
+        "hidden",
+        "no-text",
+        "untrusted",
+        "over-budget",
+        "pending-decision",
+    ),
+    "bad": ("error", "excluded", "failed", "invisible", "wrong", "rollback_incomplete", "aborted"),
 }
 """The tone of a badge → the words that have it."""
 

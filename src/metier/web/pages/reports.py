@@ -70,24 +70,26 @@ def _difference(catalog: Catalog, old: str, new: str) -> dict[str, Any]:
     left, right = catalog.reports.find(old), catalog.reports.find(new)
     found = compare(left, right)
     sections = [(_TITLES[name], found[name]) for name in SECTIONS]
-    sections += list(found["candidates"].items())
-    sections += [("The rest", found["rest"])]
+    figures = [*found["candidates"].items(), ("The rest", found["rest"])]
     return {
         "old": found["old"],
         "new": found["new"],
         "equal": found["equal"],
         "outcomes": [_outcome(left), _outcome(right)],
         "moves": [shown_move(one) for one in moves(left, right) if one.has_changed],
-        "sections": [
-            {"title": title, "changes": _changes(changes)} for title, changes in sections if changes
-        ],
+        "sections": [_section(*one) for one in sections if one[1]],
+        "figures": [_section(*one) for one in figures if one[1]],
         "onlyOld": found["onlyOld"],
         "onlyNew": found["onlyNew"],
     }
 
 
+def _section(title: str, changes: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    return {"title": title, "changes": _changes(changes)}
+
+
 def _outcome(report: Report) -> dict[str, str]:
-    return {"name": report.outcome, "tone": OUTCOME_TONES.get(report.outcome, "")}
+    return {"name": shown_outcome(report.outcome), "tone": OUTCOME_TONES.get(report.outcome, "")}
 
 
 def _changes(changes: Mapping[str, Mapping[str, Any]]) -> list[dict[str, str]]:

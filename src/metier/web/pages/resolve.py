@@ -7,7 +7,7 @@ from metier.catalog import Catalog
 from metier.errors import StoreError, UsageError
 from metier.flow.report_diff import moves
 from metier.flow.report_hints import Known
-from metier.flow.report_text import handle_of
+from metier.flow.report_text import handle_of, shown_outcome
 from metier.hosts.table import NAMES as HOSTS
 from metier.values.contracts import Mode
 from metier.values.policy import PRESETS, Policy
@@ -126,7 +126,7 @@ def _before(view: View, report: Report | None) -> dict[str, Any] | None:
 
 
 def _outcome(report: Report) -> dict[str, str]:
-    return {"name": report.outcome, "tone": OUTCOME_TONES.get(report.outcome, "")}
+    return {"name": shown_outcome(report.outcome), "tone": OUTCOME_TONES.get(report.outcome, "")}
 
 
 def _selected(report: Report) -> list[str]:
