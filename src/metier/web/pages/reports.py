@@ -38,7 +38,7 @@ def build_list(view: View) -> Data:
             view, _COLUMNS, rows, name="r", sort="-id", noun="report",
             empty="no report is stored here: Resolve makes one",
         ),
-        "ids": [row["id"] for row in rows],
+        "choices": [{"id": row["id"], "label": _label(row)} for row in rows],
         "problems": problems,
         "old": old,
         "new": new,
@@ -64,6 +64,12 @@ def _summary(report: Report) -> dict[str, Any]:
         "required": ", ".join(report["required_capabilities"]),
         "selected": ", ".join(map(name_of, report["selected"])),
     }
+
+
+def _label(row: Mapping[str, Any]) -> str:
+    """What a list of choices shows of a report."""
+    moment = row["generatedAt"][:19].replace("T", " ")
+    return f"{moment} · {row['outcome']} · {row['required']}"
 
 
 def _difference(catalog: Catalog, old: str, new: str) -> dict[str, Any]:
