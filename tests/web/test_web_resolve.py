@@ -6,6 +6,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from markupsafe import escape
 
 from conftest import Workspace
 from mcp_served import example, own_home
@@ -13,10 +14,11 @@ from metier.flow.injected_parts import messages_of
 from metier.web.pages.inject import LONGEST_ADDRESS
 from metier.web.pasted import MOST, Pasted
 from metier.web.pictures_resolve import score_bar
+from metier.web.query import address
 from metier.web.question import Question
 from web_served import Inspected, inspected
 
-ASKED = {"require": "web-search,summarization"}
+ASKED: dict[str, Any] = {"require": "web-search,summarization"}
 HOSTILE = "<script>alert(1)</script>\u202e"
 
 
@@ -33,12 +35,16 @@ def contract(text: str) -> str:
     return f"metadata:\n  contract: '{text}'"
 
 
+def asked_for(skill: str) -> dict[str, Any]:
+    return {"for": skill}
+
+
 def stored(made: Inspected, question: str) -> str:
     """The id of a new report."""
     found = made.post("/do/store-report", question=question)
     assert found.status_code == 303, found.text
     [report] = parse_qs(urlsplit(found.headers["location"]).query)["id"]
-    return report
+    return str(report)
 
 
 # Resolve
@@ -81,7 +87,7 @@ def test_resolve_without_a_question_is_a_form_that_completes_capabilities(site: 
 
 def test_what_if_compares_with_the_question_before(site: Inspected) -> None:
     was = "require=web-search&require=summarization"
-    asked = {**ASKED, "selection-mode": "cover", "min-total-score": "0.55"}
+    asked: dict[str, Any] = {**ASKED, "selection-mode": "cover", "min-total-score": "0.55"}
     found = site.json("/resolve.json", **asked, was=was)["before"]
     assert {one["key"]: (one["old"], one["new"]) for one in found["policy"]} == {
         "min-total-score": (0.45, 0.55),
@@ -100,7 +106,7 @@ def test_what_if_compares_with_the_question_before(site: Inspected) -> None:
 
 
 def test_every_option_of_the_command_can_be_asked_and_copied(site: Inspected) -> None:
-    asked = {
+    asked: dict[str, Any] = {
         **ASKED,
         "query": "find prices",
         "mode": "strict",
@@ -128,10 +134,10 @@ def test_a_skills_own_requirements_are_resolved(workspace: Workspace) -> None:
     workspace.skill("search", extra=contract("DCI/1 P(web-search)"))
     workspace.skill("report", extra=contract("DCI/1 P(report) R(web-search)"))
     with inspected(workspace.root) as made:
-        answer = made.json("/resolve.json", **{"for": "report"})["answer"]
+        answer = made.json("/resolve.json", **asked_for("report"))["answer"]
         assert answer["required"] == ["web-search"]
         assert answer["selected"] == ["search::skills/search"]
-        assert made.json("/resolve.json", 404, **{"for": "nobody"})["error"]["hint"]
+        assert made.json("/resolve.json", 404, **asked_for("nobody"))["error"]["hint"]
 
 
 def test_what_providers_require_is_shown_as_a_tree(workspace: Workspace) -> None:
@@ -154,7 +160,7 @@ def test_what_providers_require_is_shown_as_a_tree(workspace: Workspace) -> None
     ],
     ids=str,
 )
-def test_a_wrong_policy_is_told(site: Inspected, query: dict[str, str]) -> None:
+def test_a_wrong_policy_is_told(site: Inspected, query: dict[str, Any]) -> None:
     assert site.json("/resolve.json", 400, **ASKED, **query)["error"]["code"] == "USAGE"
 
 
@@ -226,8 +232,11 @@ def test_reports_are_stored_only_with_the_token_of_the_page(workspace: Workspace
         assert made.json("/reports.json")["reports"]["total"] == 0
 
 
-def test_outside_a_workspace_no_report_is_stored(tmp_path: Path) -> None:
-    with inspected(tmp_path, is_workspace=False) as made:
+def test_outside_a_workspace_no_report_is_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with inspected(None) as made:
         assert "store-report" not in made.page("/resolve", require="a")
         assert made.post("/do/store-report", question="require=a").status_code == 400
 
@@ -245,9 +254,8 @@ def test_each_figure_is_recomputed_from_its_inputs(site: Inspected) -> None:
     assert any("BM25 over 16 texts" in note for note in parts["S_desc"]["notes"])
     text = site.page("/recompute", **ASKED, candidate="do-everything")
     assert 'id="S_total_final"' in text
-    assert "candidate=do-everything%3A%3Askills%2Fdo-everything#S_desc" in site.page(
-        "/resolve", **ASKED
-    )
+    to = address("recompute", **ASKED, candidate="do-everything::skills/do-everything")
+    assert f"{escape(to)}#S_desc" in site.page("/resolve", **ASKED)
     site.json("/recompute.json", 404, **ASKED, candidate="nobody")
 
 
@@ -267,7 +275,7 @@ def test_figures_of_a_stored_report_stay_when_skills_change(workspace: Workspace
 
 
 def test_inject_shows_the_exact_text_by_document(site: Inspected) -> None:
-    asked = {"task": "review this pull request for security problems"}
+    asked: dict[str, Any] = {"task": "review this pull request for security problems"}
     found = site.json("/inject.json", **asked)["answer"]
     assert "".join(piece["text"] for piece in found["pieces"]) == found["text"]
     abilities = [piece["id"] for piece in found["pieces"] if piece["kind"] == "ability"]
@@ -279,7 +287,10 @@ def test_inject_shows_the_exact_text_by_document(site: Inspected) -> None:
 
 
 def test_inject_says_what_was_left_out_and_why(site: Inspected) -> None:
-    asked = {"task": "review this pull request for security problems", "budget": "400"}
+    asked: dict[str, Any] = {
+        "task": "review this pull request for security problems",
+        "budget": "400",
+    }
     found = site.json("/inject.json", **asked)["answer"]
     assert found["budget"] == 400
     assert found["isTruncated"]
@@ -291,7 +302,7 @@ def test_inject_says_what_was_left_out_and_why(site: Inspected) -> None:
 
 
 def test_cards_are_pieces_of_the_text(site: Inspected) -> None:
-    asked = {"task": "export the figures of this report with sql"}
+    asked: dict[str, Any] = {"task": "export the figures of this report with sql"}
     found = site.json("/inject.json", **asked)["answer"]
     cards = [piece for piece in found["pieces"] if piece["kind"] == "card"]
     assert "data-desk" in [piece["id"] for piece in cards]
@@ -351,7 +362,7 @@ def test_a_conversation_is_read_as_messages(text: str, messages: list[str]) -> N
 
 
 @pytest.mark.parametrize("query", [{"budget": "x"}, {"min-signal": "nan"}, {"session": "x"}])
-def test_wrong_numbers_are_told(site: Inspected, query: dict[str, str]) -> None:
+def test_wrong_numbers_are_told(site: Inspected, query: dict[str, Any]) -> None:
     assert site.json("/inject.json", 400, task="a", **query)["error"]["code"] == "USAGE"
 
 
