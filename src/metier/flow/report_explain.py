@@ -85,7 +85,7 @@ def explanation(row: Row, report: Report) -> Explanation:
         *_of_resolved(row),
         *_ranking(row, report),
     ]
-    gates, tie_break = _gates(row, report), _tie_break(row, report)
+    gates, tie_break = gates_of(row, report), tie_break_of(row, report)
     return Explanation(row, parts, gates, tie_break, verdict(row, report))
 
 
@@ -253,7 +253,7 @@ def _ranking(row: Row, report: Report) -> list[Part]:
 # Gates and ranks
 
 
-def _gates(row: Row, report: Report) -> list[Gate]:
+def gates_of(row: Row, report: Report) -> list[Gate]:
     of = "_of_resolved" if report["selection_mode"] == "cover" else ""
     figures = {
         "min-contract-score": row[f"S_contract{of}"],
@@ -268,7 +268,8 @@ def _gates(row: Row, report: Report) -> list[Gate]:
     ]
 
 
-def _tie_break(row: Row, report: Report) -> str:
+def tie_break_of(row: Row, report: Report) -> str:
+    """What put a candidate before the next; empty if it is not ranked."""
     found = row["tie_break"]
     if found is None or not row["rank"]:
         return ""

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from metier.flow.report_diff import Move
-from metier.flow.report_explain import Explanation, explanation
+from metier.flow.report_explain import Explanation, gates_of, tie_break_of
 from metier.flow.report_hints import Known, notes
 from metier.flow.report_text import (
     Branch,
@@ -16,6 +16,7 @@ from metier.flow.report_text import (
     shown_outcome,
     shown_rows,
     tree_of,
+    verdict,
 )
 from metier.values.resolution import Report
 from metier.values.scoring import WEIGHTS
@@ -91,7 +92,7 @@ def _is_open(capability: str, report: Report) -> bool:
 
 
 def shown_candidate(row: Row, report: Report) -> dict[str, Any]:
-    found = explanation(row, report)
+    tie_break = tie_break_of(row, report)
     parts = [
         {"name": name, "label": _LABELS[name], "value": row[name], "weight": weight}
         for name, weight in WEIGHTS.items()
@@ -114,10 +115,10 @@ def shown_candidate(row: Row, report: Report) -> dict[str, Any]:
             if value and key != "total"
         },
         "changes": changes(row),
-        "gates": [gate._asdict() for gate in found.gates],
-        "tieBreak": found.tie_break,
-        "isTie": bool(found.tie_break and row["tie_break"]["step"]),
-        "verdict": found.verdict,
+        "gates": [gate._asdict() for gate in gates_of(row, report)],
+        "tieBreak": tie_break,
+        "isTie": bool(tie_break and row["tie_break"]["step"]),
+        "verdict": verdict(row, report),
         "rejected": list(row["rejected"]),
     }
 

@@ -112,7 +112,8 @@ def build(view: View) -> Data:
     usual = {"limit": DEFAULT_ABILITIES, "budget": DEFAULT_MAX_TOKENS}
     if not asked.text:
         return {**data, "usual": usual, "answer": None, "command": []}
-    answer = view.briefly(("answer", asked), lambda: _answer(view.catalog, asked))
+    excluded = view.cached("excluded", lambda: _excluded_cards(view.catalog))
+    answer = view.briefly(("answer", asked), lambda: _answer(view.catalog, asked, excluded))
     return {
         **data,
         "usual": usual,
@@ -128,7 +129,7 @@ def _offered(catalog: Catalog) -> dict[str, list[str]]:
     }
 
 
-def _answer(catalog: Catalog, asked: Asked) -> dict[str, Any]:
+def _answer(catalog: Catalog, asked: Asked, excluded: Sequence[tuple[str, str]]) -> dict[str, Any]:
     injection = asked.inject(catalog)
     pieces, count = pieces_of(injection), catalog.count_tokens
     sizes = [count(piece.text) for piece in pieces]
@@ -150,7 +151,7 @@ def _answer(catalog: Catalog, asked: Asked) -> dict[str, Any]:
             {"id": one.item.id, "score": one.score, "threshold": one.item.confidence_threshold}
             for one in injection.injected_cards
         ],
-        "leftOut": left_out(injection, _excluded_cards(catalog)),
+        "leftOut": left_out(injection, excluded),
         "more": injection.selection.passed_over,
         "issues": [
             {**issue.to_json(), "isError": issue.is_error, "hint": issue.hint}
@@ -162,8 +163,10 @@ def _answer(catalog: Catalog, asked: Asked) -> dict[str, Any]:
 
 def _notes(catalog: Catalog, asked: Asked) -> list[str]:
     """An agent without a profile may be another host's, or a typo."""
+    if not asked.agent or catalog.excluded_path("agent", asked.agent):
+        return []
     names = catalog.names("agent")
-    if not asked.agent or asked.agent in names or catalog.excluded_path("agent", asked.agent):
+    if asked.agent in names:
         return []
     text = f"no agent here is called '{asked.agent}'"
     return ["; ".join(filter(None, [text, did_you_mean(asked.agent, names)]))]

@@ -42,7 +42,7 @@ def build(view: View) -> Data:
     return {
         "asked": question.to_json(),
         "fields": [*question.requires, *[""] * _empty(question)],
-        "offered": view.cached("offered", lambda: _offered(view.catalog)),
+        "offered": view.cached("offered", lambda: _offered(view)),
         "policy": _policy(question, report),
         "choices": _choices(),
         "address": asked.encoded(),
@@ -56,15 +56,19 @@ def _report(view: View, question: Question) -> Report:
     return view.briefly(("report", question), lambda: question.report(view.catalog))
 
 
+def _capabilities(view: View) -> list[str]:
+    return view.cached("capabilities", view.catalog.capabilities)
+
+
 def _empty(question: Question) -> int:
     return max(_FIELDS, _LEAST_FIELDS - len(question.requires))
 
 
-def _offered(catalog: Catalog) -> dict[str, Any]:
+def _offered(view: View) -> dict[str, Any]:
     """What fields complete; of very many names only the first."""
-    skills = catalog.names("skill")
+    skills = view.catalog.names("skill")
     return {
-        "capabilities": catalog.capabilities()[:_MOST_OFFERED],
+        "capabilities": _capabilities(view)[:_MOST_OFFERED],
         "skills": skills if len(skills) <= _MOST_OFFERED else [],
         "hosts": list(HOSTS),
     }
@@ -94,7 +98,7 @@ def _policy(question: Question, report: Report | None) -> list[dict[str, Any]]:
 def _answer(view: View, question: Question, report: Report | None) -> dict[str, Any] | None:
     if report is None:
         return None
-    known = Known.of(view.catalog.config, view.catalog.capabilities)
+    known = Known.of(view.catalog.config, lambda: _capabilities(view))
     return view.briefly(
         ("answer", question), lambda: shown_report(report, known, everyone=question.full)
     )
