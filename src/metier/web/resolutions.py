@@ -72,7 +72,7 @@ def shown_report(report: Report, known: Known, *, everyone: bool = False) -> dic
         "matrix": _matrix(rows, report),
         "trees": [_tree(tree_of(node, report)) for node in report["dependencies"]],
         "others": counts(report, rows),
-        "notes": notes(report, known),
+        "notes": [one.removeprefix("hint: ") for one in notes(report, known)],
     }
 
 
