@@ -54,14 +54,17 @@ class Inspected:
 
 @contextmanager
 def inspected(
-    root: Path,
+    root: Path | None,
     *,
     trust: str = "record",
     is_in: bool = True,
     endpoint: Endpoint | None = None,
     **config: Any,
 ) -> Iterator[Inspected]:
-    """The inspector over a workspace; documents are looked for only on request."""
+    """The inspector over a workspace, or over the current folder, if that is none.
+
+    Documents are looked for only on request.
+    """
 
     def boundary() -> Boundary:
         return open_boundary(root, Config(**{"host_folders": False, **config}), trust)

@@ -28,6 +28,13 @@ QUERIES = {
         "?kind=skill&id=release-notes",
         "?kind=agent&id=reviewer",
     ],
+    "inject": ["", "?task=review+this+report&budget=700", "?task=hostile+alert&core=hostile"],
+    "recompute": ["?require=web-search&require=summarization", "?require=alerting"],
+    "resolve": [
+        "",
+        "?require=web-search&selection-mode=cover&full=1&was=require%3Dsummarization",
+        "?require=alerting&query=%3Cscript%3E",
+    ],
     "which": ["", "?task=write+release+notes&expect=changelog", "?task=hostile+alert+script"],
     "catalog": ["", "?search=release&kind=skill", "?size=5&page=2"],
 }
@@ -123,6 +130,52 @@ def test_an_answer_appears_while_one_types(watched: Watched) -> None:
     page.get_by_role("heading", name="How to make").wait_for()
 
 
+def test_a_policy_is_tried_and_compared_with_before(watched: Watched) -> None:
+    page = watched.page
+    page.goto("/resolve?require=web-search&require=summarization")
+    page.get_by_role("link", name="What if?").click()
+    page.get_by_role("heading", name="Compared with before").wait_for()
+    page.evaluate("window.isSame = true")
+    page.get_by_label("selection-mode").select_option("cover")
+    page.locator("#answer .panel ins", has_text="cover").wait_for()
+    slider = page.get_by_label("min-total-score as a slider")
+    slider.focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    page.wait_for_url("**min-total-score=0.55*")
+    page.locator("#answer .gate.failed").first.wait_for()
+    assert page.locator("#p-min-total-score").input_value() == "0.55"
+    page.locator("select[name=mode]").select_option("strict")
+    page.locator('#p-min-required-coverage[placeholder="1.0"]').wait_for()
+    assert page.evaluate("window.isSame")
+
+
+def test_a_report_is_stored_decided_and_recomputed(watched: Watched) -> None:
+    page = watched.page
+    page.goto("/resolve")
+    page.get_by_label("Capability 1").fill("web-search")
+    page.get_by_label("Capability 2").fill("nothing-has-this")
+    page.get_by_role("button", name="Resolve", exact=True).click()
+    page.locator("#answer .badge", has_text="pending-decision").wait_for()
+    page.get_by_role("button", name="store the report").click()
+    page.get_by_role("button", name="continue-with-partial").click()
+    page.locator(".verdict .badge", has_text="continued-partial").wait_for()
+    page.get_by_title("Recompute this number").first.click()
+    page.locator("#S_total_final").wait_for()
+    page.goto("/reports")
+    page.locator("tbody tr", has_text="nothing-has-this").first.wait_for()
+
+
+def test_a_long_conversation_is_injected(watched: Watched) -> None:
+    page = watched.page
+    page.goto("/inject")
+    page.get_by_label("Conversation").fill("User: review this change\n" + "and more " * 400)
+    page.get_by_label("Agent").fill("reviewer")
+    page.get_by_role("button", name="Show the text").click()
+    page.wait_for_url("**/inject?pasted=*")
+    page.locator(".piece.ability", has_text="code-review").first.wait_for()
+
+
 def test_a_table_is_sorted_filtered_and_paged_in_place(watched: Watched) -> None:
     page = watched.page
     page.goto("/catalog?size=5")
@@ -163,6 +216,14 @@ def test_pages_work_without_scripts(opened: Opened) -> None:
     page.get_by_label("Prompt").fill("write release notes")
     page.get_by_role("button", name="Ask").click()
     page.locator(".verdict strong", has_text="release-notes").wait_for()
+    page.goto("/resolve")
+    page.get_by_label("Capability 1").fill("web-search")
+    page.get_by_role("button", name="Resolve", exact=True).click()
+    page.locator("#answer .badge", has_text="resolved").wait_for()
+    page.goto("/inject")
+    page.get_by_label("Conversation").fill("review this change")
+    page.get_by_role("button", name="Show the text").click()
+    page.locator(".piece.ability").first.wait_for()
     page.goto("/catalog?size=5")
     page.get_by_role("link", name="Next").click()
     page.get_by_text("page 2 of").wait_for()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import click
 
-from metier.core.text import printable
+from metier.core.text import one_line as one_line
 
 _BAR = 3  # cells of a full one
 _EIGHTHS = " ▏▎▍▌▋▊▉"
@@ -25,10 +25,6 @@ def colour_wanted() -> bool | None:
     if forced := os.environ.get("FORCE_COLOR"):
         return forced != "0"
     return False if os.environ.get("TERM") == "dumb" else None
-
-
-def one_line(text: str) -> str:
-    return printable(" ".join(text.split()))
 
 
 def bar(value: float) -> str:

@@ -1,49 +1,28 @@
 """`metier reports`"""
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import click
 
 from metier.catalog import Catalog
 from metier.cli.groups import CommandGroup
-from metier.cli.layout import one_line
-from metier.cli.report_explain import explain, lines_of
+from metier.cli.layout import one_line, wrapped
 from metier.cli.resolve import how_to_continue
-from metier.cli.resolve_hints import Known, notes
-from metier.cli.resolve_view import print_report, shown_outcome
+from metier.cli.resolve_view import print_report
 from metier.cli.session import Session, complete_from, metier_command
 from metier.errors import MetierError
+from metier.flow.report_diff import SECTIONS, Changes, compare
+from metier.flow.report_explain import Explanation, explain, figure
+from metier.flow.report_hints import Known, notes
+from metier.flow.report_text import shown_outcome
 from metier.flow.reports import LAST
 from metier.safety.escapes import escaped_json
 from metier.values.resolution import Report
 
 WIDTH = 80
 """Of an explanation, also in a pipe."""
-_NEVER_EQUAL = ("run_id", "generated_at")
-_SECTIONS = {
-    "question": (
-        "mode",
-        "query",
-        "host_runtime",
-        "consumer",
-        "required_capabilities",
-        "optional_capabilities",
-    ),
-    "policy": ("policy",),
-    "result": (
-        "selected",
-        "unresolved_required_capabilities",
-        "on_missing_required_action",
-        "degraded_mode",
-        "emulated_capabilities",
-    ),
-}
-_KEYS = ("id", "capability", "provider", "source")
-"""Keys that identify the entries of a list."""
-Changes = dict[str, dict[str, Any]]
-"""Field → `old` and `new`, where they exist."""
-
 
 command = CommandGroup(
     "reports",
@@ -111,7 +90,7 @@ def _show(session: Session, report: str) -> int:
             session.print_json(found)
             return 0
         session.note(f"report {found.id} of {found['generated_at']}, {found['mode']}")
-        print_report(session, found, notes(found, Known.of(catalog)))
+        print_report(session, found, notes(found, Known.of(catalog.config, catalog.capabilities)))
     if found.is_pending:
         session.note(how_to_continue(session, found.id))
     return 0
@@ -135,7 +114,7 @@ def _explain(session: Session, report: str, candidate: str | None) -> int:
         return 0
     if not parts:
         session.note("there were no candidates")
-    click.echo("\n\n".join("\n".join(lines_of(one, WIDTH)) for one in parts), nl=bool(parts))
+    click.echo("\n\n".join("\n".join(_explained(one, WIDTH)) for one in parts), nl=bool(parts))
     return 0
 
 
@@ -159,68 +138,9 @@ def _diff(session: Session, old: str, new: str) -> int:
     return int(not found["equal"])
 
 
-def compare(left: Report, right: Report) -> dict[str, Any]:
-    sections = {
-        name: _changes(_part(left, keys), _part(right, keys)) for name, keys in _SECTIONS.items()
-    }
-    known = {*(key for keys in _SECTIONS.values() for key in keys), "candidates", *_NEVER_EQUAL}
-    rest = [key for key in {**left, **right} if key not in known]
-    rows = [{row["id"]: row for row in one["candidates"]} for one in (left, right)]
-    both = {key: _changes(rows[0][key], rows[1][key]) for key in rows[0] if key in rows[1]}
-    found = {
-        **sections,
-        "candidates": {key: one for key, one in both.items() if one},
-        "onlyOld": [key for key in rows[0] if key not in rows[1]],
-        "onlyNew": [key for key in rows[1] if key not in rows[0]],
-        "rest": _changes(_part(left, rest), _part(right, rest)),
-    }
-    is_equal = _comparable(left) == _comparable(right)
-    if not is_equal and not any(found.values()):
-        found["rest"] = {"order": {"old": "one", "new": "another"}}
-    return {"old": left.id, "new": right.id, "equal": is_equal, **found}
-
-
-def _comparable(report: Report) -> dict[str, Any]:
-    return {key: value for key, value in report.items() if key not in _NEVER_EQUAL}
-
-
-def _part(report: Report, keys: Any) -> dict[str, Any]:
-    if keys == ("policy",):
-        return dict(report["policy"])
-    return {key: report[key] for key in keys if key in report}
-
-
-def _changes(left: Any, right: Any, path: str = "") -> Changes:
-    """Every value that differs, by its path: `penalties.total`."""
-    old, new = _entries(left), _entries(right)
-    if old is None or new is None:
-        return {path: {"old": left, "new": right}} if left != right else {}
-    found: Changes = {}
-    for key in {**old, **new}:
-        below = f"{path}.{key}" if path else key
-        if key in old and key in new:
-            found.update(_changes(old[key], new[key], below))
-        else:
-            found[below] = {"old": old[key]} if key in old else {"new": new[key]}
-    return found
-
-
-def _entries(value: Any) -> dict[str, Any] | None:
-    """The values of an object, or of a list of objects by name or else by number."""
-    if isinstance(value, dict):
-        return value
-    if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
-        return None
-    for key in _KEYS:
-        named = {str(one[key]): one for one in value if key in one}
-        if len(named) == len(value):
-            return named
-    return {str(number): one for number, one in enumerate(value, start=1)}
-
-
 def _lines(found: dict[str, Any]) -> list[str]:
     lines = [f"{found['old']} → {found['new']}"]
-    for name in _SECTIONS:
+    for name in SECTIONS:
         lines += _section(name, found[name])
     for key, changes in found["candidates"].items():
         lines += _section(one_line(key), changes)
@@ -246,3 +166,23 @@ def _shown(change: dict[str, Any], side: str) -> str:
     if isinstance(value, str):
         return one_line(value) or "nothing"
     return one_line(escaped_json(json.dumps(value, ensure_ascii=False)))
+
+
+def _explained(explanation: Explanation, width: int) -> Iterator[str]:
+    rank = f"rank {explanation.row['rank']}" if explanation.row["rank"] else "not ranked"
+    state = ", selected" if explanation.row["selected"] else ""
+    yield from wrapped(f"{explanation.row['id']}: {rank}{state}", width, "")
+    for part in explanation.parts:
+        steps = [part.name, *[part.formula] * bool(part.formula), figure(part.value)]
+        yield from wrapped(" = ".join(steps), width, "  ")
+        for note in part.notes:
+            yield from wrapped(note, width, "    ")
+    yield "  gates"
+    for gate in explanation.gates:
+        sign, word = (">=", "passed") if gate.passed else ("<", "failed")
+        own = " (its own)" if gate.own else ""
+        figures = f"{figure(gate.value)} {sign} {figure(gate.limit)}"
+        yield from wrapped(f"{gate.name}{own}: {figures}, {word}", width, "    ")
+    if explanation.tie_break:
+        yield from wrapped(f"tie-break: {explanation.tie_break}", width, "  ")
+    yield from wrapped(f"verdict: {explanation.verdict}", width, "  ")

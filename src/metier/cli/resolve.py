@@ -8,10 +8,11 @@ import click
 
 from metier.catalog import Catalog
 from metier.cli.layout import one_line
-from metier.cli.resolve_view import print_report, shown_outcome, without
+from metier.cli.resolve_view import print_report
 from metier.cli.session import Session, complete_names, metier_command
 from metier.core.process import without_garbage_collection
 from metier.errors import UsageError
+from metier.flow.report_text import shown_outcome, without
 from metier.values.candidates import Candidate
 from metier.values.contracts import Mode
 from metier.values.policy import PRESETS
@@ -137,9 +138,9 @@ def _finish(
 
 
 def _hints(report: Report, catalog: Catalog) -> list[str]:
-    from metier.cli.resolve_hints import Known, notes  # --quiet and --json need none
+    from metier.flow.report_hints import Known, notes  # --quiet and --json need none
 
-    return notes(report, Known.of(catalog))
+    return notes(report, Known.of(catalog.config, catalog.capabilities))
 
 
 def _ask(report: Report) -> Decision | None:

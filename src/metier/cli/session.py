@@ -20,6 +20,7 @@ from metier.cli.shown import shown_file
 from metier.cli.usage import shared_options
 from metier.config import Config, Settings, read_settings
 from metier.core.nearest import did_you_mean
+from metier.core.text import counted as counted
 from metier.core.text import printable
 from metier.errors import DamagedError, MetierError, StoreError, UsageError
 from metier.flow.boundary import NONE, RECORD, VARIABLE, Boundary, check_digest, read_boundary
@@ -318,11 +319,6 @@ def shortened(names: Sequence[str], most: int = 3) -> str:
     """`a, b, c and 4 more`."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(map(one_line, names[:most])) + more
-
-
-def counted(count: int, noun: str, plural: str = "") -> str:
-    """`1 file`, `2 files`."""
-    return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
 
 
 _SHARED = [field.name for field in fields(Session) if field.name != "for_host"]

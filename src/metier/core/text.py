@@ -55,6 +55,16 @@ def printable(text: str) -> str:
     return "".join(ascii(char)[1:-1] if _is_unprintable(char) else char for char in text)
 
 
+def one_line(text: str) -> str:
+    """`printable` with every run of white space as one space."""
+    return printable(" ".join(text.split()))
+
+
+def counted(count: int, noun: str, plural: str = "") -> str:
+    """`1 file`, `2 files`."""
+    return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
+
+
 def _is_unprintable(char: str) -> bool:
     if char < "\xa0":
         return (char < " " and char not in "\t\n") or char >= "\x7f"

@@ -15,6 +15,7 @@ from metier.web import pictures
 from metier.web.markdown import rendered
 from metier.web.marking import pieces_html
 from metier.web.page import to_plain
+from metier.web.pictures_resolve import score_bar
 from metier.web.query import address
 from metier.web.rows import rows_html
 from metier.web.words import count, counted, cut, moment, shown, tone
@@ -39,6 +40,7 @@ def environment() -> jinja2.Environment:
         part=pictures.Part,
         pieces_html=pieces_html,
         rows_html=rows_html,
+        score_bar=score_bar,
         sparkline=pictures.sparkline,
         stacked=pictures.stacked,
         version=__version__,

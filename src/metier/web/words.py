@@ -3,12 +3,24 @@
 from datetime import UTC, datetime
 from typing import Any
 
+from metier.core.text import counted as counted
 from metier.safety.escapes import visible
 
 _TONES = {
-    "good": ("active", "loads", "succeeded", "right", "whole", "fires", "trusted"),
-    "warn": ("warning", "shadowed", "cut", "pending", "running", "hidden", "no-text", "untrusted"),
-    "bad": ("error", "excluded", "failed", "invisible", "wrong", "rollback_incomplete"),
+    "good": ("active", "loads", "succeeded", "right", "whole", "fires", "trusted", "resolved"),
+    "warn": (
+        "warning",
+        "shadowed",
+        "cut",
+        "pending",
+        "running",
+        "hidden",
+        "no-text",
+        "untrusted",
+        "over-budget",
+        "pending-decision",
+    ),
+    "bad": ("error", "excluded", "failed", "invisible", "wrong", "rollback_incomplete", "aborted"),
 }
 """The tone of a badge → the words that have it."""
 
@@ -35,11 +47,6 @@ def moment(seconds: float | None) -> str:
 
 def count(value: float) -> str:
     return f"{value:,}"
-
-
-def counted(value: int, noun: str, plural: str = "") -> str:
-    """`1 skill`, `2 skills`."""
-    return f"{value:,} {noun if value == 1 else plural or f'{noun}s'}"
 
 
 def cut(text: str, most: int = 200) -> str:

@@ -3,9 +3,10 @@
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from metier.catalog import Catalog
-from metier.cli.layout import one_line
-from metier.cli.resolve_view import (
+from metier.config import Config
+from metier.core.nearest import nearest, suggestion
+from metier.core.text import one_line
+from metier.flow.report_text import (
     Found,
     Row,
     delta,
@@ -15,7 +16,6 @@ from metier.cli.resolve_view import (
     name_of,
     shown_rows,
 )
-from metier.core.nearest import nearest, suggestion
 from metier.values.policy import PRESETS
 from metier.values.resolution import Report
 
@@ -30,9 +30,8 @@ class Known(NamedTuple):
     capabilities: Callable[[], Iterable[str]]
 
     @classmethod
-    def of(cls, catalog: Catalog) -> "Known":
-        probes = frozenset(probe.capability for probe in catalog.config.probes)
-        return cls(probes, catalog.capabilities)
+    def of(cls, config: Config, capabilities: Callable[[], Iterable[str]]) -> "Known":
+        return cls(frozenset(probe.capability for probe in config.probes), capabilities)
 
 
 def notes(report: Report, known: Known) -> list[str]:

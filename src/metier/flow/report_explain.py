@@ -1,14 +1,13 @@
-"""`metier reports explain`: each figure of a report with the formula that gives it."""
+"""Each figure of a report, with the formula that gives it."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from metier.cli.layout import one_line, wrapped
-from metier.cli.resolve_view import Row, handle_of, verdict
-from metier.cli.session import counted
 from metier.core.nearest import did_you_mean
+from metier.core.text import counted, one_line
 from metier.errors import NotFoundError
+from metier.flow.report_text import Row, handle_of, verdict
 from metier.values.resolution import TIE_BREAKS, Report
 from metier.values.scoring import (
     HISTORY,
@@ -61,7 +60,7 @@ def explain(report: Report, wanted: str | None) -> list[Explanation]:
     rows = report["candidates"]
     if wanted is None:
         chosen = [row for row in rows if row["id"] in report["diagnostics"]["chosen"]]
-        return [_explanation(row, report) for row in chosen or rows[:1]]
+        return [explanation(row, report) for row in chosen or rows[:1]]
     found = [row for row in rows if wanted in (row["id"], row["name"], handle_of(row))]
     if not found:
         full = "a candidate without a row needs metier resolve --full-report"
@@ -69,30 +68,11 @@ def explain(report: Report, wanted: str | None) -> list[Explanation]:
             f"report '{report.id}' has no candidate '{one_line(wanted)}'",
             hint=did_you_mean(wanted, list(map(handle_of, rows)), full),
         )
-    return [_explanation(row, report) for row in found]
+    return [explanation(row, report) for row in found]
 
 
-def lines_of(explanation: Explanation, width: int) -> Iterator[str]:
-    rank = f"rank {explanation.row['rank']}" if explanation.row["rank"] else "not ranked"
-    state = ", selected" if explanation.row["selected"] else ""
-    yield from wrapped(f"{explanation.row['id']}: {rank}{state}", width, "")
-    for part in explanation.parts:
-        steps = [part.name, *[part.formula] * bool(part.formula), _figure(part.value)]
-        yield from wrapped(" = ".join(steps), width, "  ")
-        for note in part.notes:
-            yield from wrapped(note, width, "    ")
-    yield "  gates"
-    for gate in explanation.gates:
-        sign, word = (">=", "passed") if gate.passed else ("<", "failed")
-        own = " (its own)" if gate.own else ""
-        figures = f"{_figure(gate.value)} {sign} {_figure(gate.limit)}"
-        yield from wrapped(f"{gate.name}{own}: {figures}, {word}", width, "    ")
-    if explanation.tie_break:
-        yield from wrapped(f"tie-break: {explanation.tie_break}", width, "  ")
-    yield from wrapped(f"verdict: {explanation.verdict}", width, "  ")
-
-
-def _explanation(row: Row, report: Report) -> Explanation:
+def explanation(row: Row, report: Report) -> Explanation:
+    """Every figure of one row of a report."""
     parts = [
         _contract(row, report),
         _desc(row, report),
@@ -105,7 +85,7 @@ def _explanation(row: Row, report: Report) -> Explanation:
         *_of_resolved(row),
         *_ranking(row, report),
     ]
-    gates, tie_break = _gates(row, report), _tie_break(row, report)
+    gates, tie_break = gates_of(row, report), tie_break_of(row, report)
     return Explanation(row, parts, gates, tie_break, verdict(row, report))
 
 
@@ -115,7 +95,7 @@ def _explanation(row: Row, report: Report) -> Explanation:
 def _contract(row: Row, report: Report) -> Part:
     points = _sum(one["score"] for one in row["matches"])
     notes = [
-        f"{one_line(one['capability'])}: {one['match']} {_figure(one['score'])}"
+        f"{one_line(one['capability'])}: {one['match']} {figure(one['score'])}"
         + (f" by {one_line(one['token'])}" if one["token"] else "")
         for one in row["matches"]
     ]
@@ -126,7 +106,7 @@ def _contract(row: Row, report: Report) -> Part:
 def _desc(row: Row, report: Report) -> Part:
     basis, texts = row["basis"], report["diagnostics"]["texts"]
     notes = [
-        f"BM25 over {counted(texts['documents'], 'text')} of {_figure(texts['average_length'])}"
+        f"BM25 over {counted(texts['documents'], 'text')} of {figure(texts['average_length'])}"
         f" stems on average, k1 {texts['k1']}, b {texts['b']};"
         f" this text has {basis['text_length']}",
         *(_term(one, basis, texts) for one in texts["terms"]),
@@ -135,23 +115,23 @@ def _desc(row: Row, report: Report) -> Part:
     if not highest:
         notes.append("no text has a stem of the query")
         return Part("S_desc", row["S_desc"], notes=notes)
-    notes.append(f"together {_figure(basis['bm25'])}; the highest of all is {_figure(highest)}")
-    return Part("S_desc", row["S_desc"], f"{_figure(basis['bm25'])} / {_figure(highest)}", notes)
+    notes.append(f"together {figure(basis['bm25'])}; the highest of all is {figure(highest)}")
+    return Part("S_desc", row["S_desc"], f"{figure(basis['bm25'])} / {figure(highest)}", notes)
 
 
 def _term(term: Row, basis: Row, texts: Row) -> str:
     total, found, idf = texts["documents"], term["documents"], term["idf"]
     k1, b, mean = texts["k1"], texts["b"], texts["average_length"] or 1.0
-    rarity = f"ln(1 + ({total} - {found} + 0.5) / ({found} + 0.5)) = {_figure(idf)}"
+    rarity = f"ln(1 + ({total} - {found} + 0.5) / ({found} + 0.5)) = {figure(idf)}"
     have = f"{counted(found, 'text')} {'has' if found == 1 else 'have'} it"
     text = f"{one_line(term['term'])}: {have}, idf {rarity}"
     often = basis["term_counts"].get(term["term"], 0)
     if not often:
         return f"{text}; this text does not"
     norm = k1 * (1 - b + b * basis["text_length"] / mean)
-    shown = f"{k1} × ({_figure(1 - b)} + {b} × {basis['text_length']} / {_figure(mean)})"
-    weight = f"{_figure(idf)} × {often} × {k1 + 1:g} / ({often} + {shown})"
-    value = _figure(idf * often * (k1 + 1) / (often + norm))
+    shown = f"{k1} × ({figure(1 - b)} + {b} × {basis['text_length']} / {figure(mean)})"
+    weight = f"{figure(idf)} × {often} × {k1 + 1:g} / ({often} + {shown})"
+    value = figure(idf * often * (k1 + 1) / (often + norm))
     return f"{text}; {'once' if often == 1 else f'{often} times'} here: {weight} = {value}"
 
 
@@ -179,7 +159,7 @@ def _runtime(row: Row, report: Report) -> Part:
 
 
 def _total(row: Row) -> Part:
-    terms = [f"{weight:.2f} × {_figure(row[name])}" for name, weight in WEIGHTS.items()]
+    terms = [f"{weight:.2f} × {figure(row[name])}" for name, weight in WEIGHTS.items()]
     return Part("S_total", row["S_total"], " + ".join(terms))
 
 
@@ -190,7 +170,7 @@ def _penalties(row: Row, report: Report) -> list[Part]:
     over = math.ceil(max(0.0, basis["p_count"] - free) / OVERCLAIM["step"])
     overclaim = (
         f"it names {basis['p_count']}; free are max({OVERCLAIM['free']},"
-        f" {OVERCLAIM['medians']} × median {_figure(median)}) = {_figure(free)}, then each"
+        f" {OVERCLAIM['medians']} × median {figure(median)}) = {figure(free)}, then each"
         f" {OVERCLAIM['step']} count"
     )
     each: dict[str, tuple[str, Sequence[str]]] = {
@@ -219,12 +199,12 @@ def _inflation(row: Row, report: Report) -> list[str]:
         flag = "flagged, and cleared by a probe"
     if claim is None:
         return [flag]
-    against = f"the limit {_figure(limit)}" if limit is not None else "with no limit"
+    against = f"the limit {figure(limit)}" if limit is not None else "with no limit"
     return [
         flag,
-        f"its claims score {_figure(claim['score'])}; of their {counted(claim['stems'], 'stem')}"
+        f"its claims score {figure(claim['score'])}; of their {counted(claim['stems'], 'stem')}"
         f" its text has {claim['in_text']}, name and folder {claim['in_labels']}:"
-        f" delta {_figure(claim['delta'])}, {against}",
+        f" delta {figure(claim['delta'])}, {against}",
     ]
 
 
@@ -233,13 +213,13 @@ def _history(row: Row) -> Part:
     if rate is None:
         notes = ["no outcome is recorded"]
         return Part("history_multiplier", row["history_multiplier"], notes=notes)
-    formula = f"{HISTORY['least']:.2f} + {HISTORY['slope']:.2f} × {_figure(rate)}"
+    formula = f"{HISTORY['least']:.2f} + {HISTORY['slope']:.2f} × {figure(rate)}"
     return Part("history_multiplier", row["history_multiplier"], formula)
 
 
 def _left(total: float, row: Row) -> str:
-    off, factor = _figure(row["penalties"]["total"]), _figure(row["history_multiplier"])
-    return f"max(0, {_figure(total)} - {off}) × {factor}"
+    off, factor = figure(row["penalties"]["total"]), figure(row["history_multiplier"])
+    return f"max(0, {figure(total)} - {off}) × {factor}"
 
 
 def _of_resolved(row: Row) -> list[Part]:
@@ -261,7 +241,7 @@ def _of_resolved(row: Row) -> list[Part]:
 def _ranking(row: Row, report: Report) -> list[Part]:
     count = len(report["required_capabilities"])
     resolved = count - row["unresolved_required"]
-    skill = [f"{weight} × {_figure(row[name])}" for name, weight in SKILL_WEIGHTS.items()]
+    skill = [f"{weight} × {figure(row[name])}" for name, weight in SKILL_WEIGHTS.items()]
     provided = max(1, row["basis"]["provides_capability_count"])
     return [
         Part("required_coverage", row["required_coverage"], f"{resolved} / {count}"),
@@ -273,7 +253,7 @@ def _ranking(row: Row, report: Report) -> list[Part]:
 # Gates and ranks
 
 
-def _gates(row: Row, report: Report) -> list[Gate]:
+def gates_of(row: Row, report: Report) -> list[Gate]:
     of = "_of_resolved" if report["selection_mode"] == "cover" else ""
     figures = {
         "min-contract-score": row[f"S_contract{of}"],
@@ -288,7 +268,8 @@ def _gates(row: Row, report: Report) -> list[Gate]:
     ]
 
 
-def _tie_break(row: Row, report: Report) -> str:
+def tie_break_of(row: Row, report: Report) -> str:
+    """What put a candidate before the next; empty if it is not ranked."""
     found = row["tie_break"]
     if found is None or not row["rank"]:
         return ""
@@ -296,12 +277,12 @@ def _tie_break(row: Row, report: Report) -> str:
     text = f"before {one_line(found['against'])} by step {found['step']}, {found['by']}"
     if other is None or found["by"] == TIE_BREAKS[-1]:
         return text
-    return f"{text}: {_figure(row[found['by']])} against {_figure(other[found['by']])}"
+    return f"{text}: {figure(row[found['by']])} against {figure(other[found['by']])}"
 
 
 def _sum(values: Iterable[float]) -> str:
-    return " + ".join(map(_figure, values))
+    return " + ".join(map(figure, values))
 
 
-def _figure(value: float) -> str:
+def figure(value: float) -> str:
     return f"{value:.4f}".rstrip("0").rstrip(".")
