@@ -13,9 +13,8 @@ LONGEST_TASK = 10_000
 _LIMIT = 6
 _TITLES = {
     "learned": "learned from examples",
-    "exampleTask": "example task",
+    "exampleTasks": "example tasks",
     "primaryIntent": "intent",
-    "secondarySignal": "signal",
     "requiredCapabilities": "required capabilities",
     "notForTasks": "not for such tasks",
     "negativeIntent": "negative intent",
