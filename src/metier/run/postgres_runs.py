@@ -335,7 +335,7 @@ class PostgresRuns:
         return max(0.0, float(left))
 
     def is_abandoned(self, run: RunRecord, now: float) -> bool:
-        return run.state == "running" and self.lease_left(run, now) <= 0
+        return bool(self._rows(tables.ABANDONED, _from_now(now), self.namespace, run.key)[0][0])
 
     def request_cancel(self, run_id: str, now: float, idle: str = "") -> bool:
         def job(connection: Connection) -> bool:

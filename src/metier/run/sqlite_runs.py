@@ -269,7 +269,8 @@ class SqliteRuns(Database):
         return max(0.0, (lease or now) - now)
 
     def is_abandoned(self, run: RunRecord, now: float) -> bool:
-        return run.state == "running" and is_gone(*self._holder(run.key), now)
+        facts = "SELECT owner, lease FROM run WHERE key = ? AND state = 'running'"
+        return any(is_gone(owner, lease, now) for owner, lease in self.rows(facts, (run.key,)))
 
     def request_cancel(self, run_id: str, now: float, idle: str = "") -> bool:
         with self._lock, self.transaction() as connection:

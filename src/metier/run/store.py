@@ -107,7 +107,7 @@ class RunStore(Protocol):
         """For how many seconds the process that executes a run has it, unless it renews that."""
 
     def is_abandoned(self, run: RunRecord, now: float) -> bool:
-        """Whether a run is executing by its state, and the process that did it is gone."""
+        """Whether a run is still `running`, and the process that executed it is gone."""
 
     def request_cancel(self, run_id: str, now: float, idle: str = "") -> bool:
         """Ask the owner of a run, other than `idle`, to cancel it; whether it has one."""
