@@ -22,12 +22,15 @@ HOSTILE = (
     " \u202etxet\u200b <iframe src=javascript:alert(4)></iframe> {{ 7 * 7 }}"
 )
 QUERIES = {
+    "agents": ["", "?task=prepare+a+release"],
     "competing": ["?id=release-notes", "?id=hostile"],
     "document": [
         "?kind=skill&id=hostile",
         "?kind=skill&id=release-notes",
         "?kind=agent&id=reviewer",
     ],
+    "run": ["?id=last"],
+    "runs": ["", "?state=succeeded&sort=-cost"],
     "which": ["", "?task=write+release+notes&expect=changelog", "?task=hostile+alert+script"],
     "catalog": ["", "?search=release&kind=skill", "?size=5&page=2"],
 }

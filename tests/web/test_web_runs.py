@@ -3,6 +3,8 @@
 import asyncio
 import json
 import signal
+import subprocess
+import urllib.request
 from collections.abc import AsyncGenerator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -12,6 +14,7 @@ import pytest
 
 from cli.run_workspace import Agents, agents, delegate, eventually, prompt, tool
 from conftest import trust
+from mcp_served import METIER, environment
 from metier.flow.run_plan import base_id
 from metier.values.runs import StepRecord
 from metier.web.event_answers import EventAnswers
@@ -278,6 +281,37 @@ def test_on_postgresql_a_run_is_listed_shown_followed_and_resumed(
         [row] = made.json("/runs.json", state="succeeded")["runs"]["rows"]
         assert (row["runId"], row["task"]) == (run_id, "x")
         assert agents.calls() == ["a", "b", "b"]
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_the_server_at_once_while_a_run_is_followed(agents: Agents) -> None:
+    agents.agent("two", tool("a", "hold"))
+    trust(agents.root)
+    process = agents.started("run", "two", "x")
+    eventually(lambda: agents.calls() == ["a"])
+    args = [METIER, "web", "--root", str(agents.root), "--port", "0", "--no-open"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(args, stdout=pipe, stderr=pipe, text=True, env=environment()) as server:
+        assert server.stdout is not None
+        entrance = server.stdout.readline().strip()
+        with urllib.request.urlopen(entrance, timeout=60) as answer:
+            cookie = answer.headers["Set-Cookie"].partition(";")[0]
+        run_id = agents.runs("list")[0]["runId"]
+        url = f"{entrance.partition('/enter')[0]}/run-events?id={run_id}"
+        asked = urllib.request.Request(url, headers={"Cookie": cookie})
+        with urllib.request.urlopen(asked, timeout=60) as events:
+            assert events.headers["Content-Type"].startswith("text/event-stream")
+            while not events.readline().startswith(b"data: "):
+                pass
+            server.send_signal(signal.SIGINT)
+            assert b"Traceback" not in events.read()
+        _, said = server.communicate(timeout=60)
+    assert (server.returncode, said.rstrip().endswith("stopped")) == (0, True), said
+    assert "Traceback" not in said
+    assert "Cancel" not in said
+    agents.release()
+    process.communicate(timeout=60)
+    assert process.returncode == 0
 
 
 # Events
