@@ -13,6 +13,7 @@ from metier import __version__
 from metier.safety.escapes import escaped_json
 from metier.web import pictures, run_pictures
 from metier.web.markdown import rendered
+from metier.web.marking import pieces_html
 from metier.web.page import to_plain
 from metier.web.query import address
 from metier.web.rows import rows_html
@@ -37,9 +38,10 @@ def environment() -> jinja2.Environment:
         bar=pictures.bar,
         columns=pictures.columns,
         part=pictures.Part,
+        pieces_html=pieces_html,
         plan_picture=run_pictures.plan,
-        run_bar=run_pictures.run_bar,
         rows_html=rows_html,
+        run_bar=run_pictures.run_bar,
         sparkline=pictures.sparkline,
         stacked=pictures.stacked,
         version=__version__,
