@@ -8,8 +8,7 @@ import pytest
 
 from cli.run_workspace import SETTINGS, Agents, eventually, prompt, tool
 from conftest import trust
-from web.test_web_browser import HOSTILE, Opened
-from web_browser import Watched, axe_script, chromium, program, serious
+from web_browser import HOSTILE, Opened, Watched, axe_script, chromium, program, serious
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
