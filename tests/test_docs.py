@@ -15,7 +15,7 @@ import pytest
 from tools.make_host_table import TABLE, table_text
 
 from invariants import INVARIANTS
-from metier.core import ranking
+from metier.core import ranked, ranking
 from metier.core.learned import MOST_DOCUMENTS
 from metier.flow.examples import MOST_RECORDED
 from metier.hosts.folders import FOLDERS
@@ -296,9 +296,9 @@ def test_the_page_about_which_names_the_constants_of_the_ranker() -> None:
 
 def test_the_page_about_examples_names_the_constants_of_the_model() -> None:
     text = (DOCS / "examples.md").read_text()
-    assert ranking.OWN_EVIDENCE == 1 / 4
+    assert ranked.OWN_EVIDENCE == 1 / 4
     said = [
-        f"evidence = ¼ of the evidence without examples + {ranking.CHANCE_EVIDENCE:g}·chance",
+        f"evidence = ¼ of the evidence without examples + {ranked.CHANCE_EVIDENCE:g}·chance",
         f"Up to {MOST_DOCUMENTS} skills share a model, with up to {MOST_LESSONS:,} examples",
         f"in its front matter, up to {MOST_EXAMPLES} |",
         f"the latest {MOST_RECORDED:,} of each workspace",

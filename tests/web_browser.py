@@ -18,14 +18,19 @@ import pytest
 
 from conftest import REPOSITORY
 from mcp_served import ENOUGH, METIER, environment
+from metier.web.opening import way_in
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, ConsoleMessage, Page
+    from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
 
 NODE = REPOSITORY / "tests" / "web" / "node"
 INSTALL = "npm install --no-audit --no-fund --no-package-lock --ignore-scripts --fetch-retries=0"
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 MILLISECONDS = ENOUGH * 1_000
+HOSTILE = (
+    '<script>alert(1)</script><img src=x onerror="alert(2)"><svg onload=alert(3)></svg>'
+    " \u202etxet\u200b <iframe src=javascript:alert(4)></iframe> {{ 7 * 7 }}"
+)
 _LISTEN = """
 window.violations = [];
 document.addEventListener("securitypolicyviolation", (event) =>
@@ -68,6 +73,24 @@ def program(root: Path, *options: str) -> Iterator[dict[str, str]]:
             limit.cancel()
             process.terminate()
             process.wait(ENOUGH)
+
+
+class Opened:
+    """A browser that has come in, as a person would: through the file."""
+
+    def __init__(self, browser: "Browser", told: dict[str, str]) -> None:
+        self.browser = browser
+        self.url = told["url"].rstrip("/")
+        context = browser.new_context()
+        page = context.new_page()
+        with way_in(told["open"]) as file:
+            page.goto(file.as_uri())
+            page.wait_for_url("**/overview")
+        self.state: Any = context.storage_state()
+        context.close()
+
+    def context(self, **options: Any) -> "BrowserContext":
+        return self.browser.new_context(storage_state=self.state, **options)
 
 
 class Watched:

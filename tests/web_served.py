@@ -59,14 +59,17 @@ def inspected(
     trust: str = "record",
     is_in: bool = True,
     endpoint: Endpoint | None = None,
+    own_settings: bool = False,
     **config: Any,
 ) -> Iterator[Inspected]:
     """The inspector over a workspace, or over the current folder, if that is none.
 
-    Documents are looked for only on request.
+    Documents are looked for only on request. With `own_settings` those of the workspace count.
     """
 
     def boundary() -> Boundary:
+        if own_settings:
+            return open_boundary(root, None, trust)
         return open_boundary(root, Config(**{"host_folders": False, **config}), trust)
 
     reading = Reading(CatalogSource(boundary), refresh_every=1e9)

@@ -66,6 +66,18 @@ def test_nothing_is_handed_over_once_the_prompt_was_sent() -> None:
     assert [one.system for one in model.requests] == ["KNOWLEDGE"] * 3
 
 
+def test_the_prompt_and_every_call_of_a_model_and_a_tool_are_kept_with_the_step() -> None:
+    world = World(model=ScriptedModel([calls({"n": 1}), calls({"n": "x" * 9_000}), "said"]))
+    result = world.run(agent(prompt("p", "ask {{ input }}"), tools=["do"]), input="it")
+    (step,) = world.store.steps(result.run.key)
+    assert step.input["prompt"] == "ask it"
+    kinds = ["tool" if "tool" in one else "model" for one in step.input["calls"]]
+    assert kinds == ["model", "tool", "model", "tool", "model"]
+    short, long = (one for one in step.input["calls"] if "tool" in one)
+    assert (short["tool"], short["args"], short["success"]) == ("do", '{"n": 1}', True)
+    assert len(long["args"]) < 5_000
+
+
 def test_without_anything_to_hand_over_the_system_prompt_stands_alone() -> None:
     model = ScriptedModel(["said", "said"])
     World(model=model).run(agent(prompt("p"), systemPrompt="BASE"))

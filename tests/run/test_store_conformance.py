@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from metier.errors import NotFoundError, RunLostError, UsageError
 from metier.run.store import LEASE_SECONDS, CheckpointMark, RunStore
 from metier.values.agents import Checkpoint
-from metier.values.runs import Failure, RunRecord, StepRecord, Usage
+from metier.values.runs import Failure, RunRecord, RunsAsked, StepRecord, Usage
 from run.stores import Stores
 from soak import SOAK
 
@@ -670,6 +670,40 @@ def test_runs_are_listed_newest_first_by_state_and_without_delegates(store: RunS
     assert store.count_runs(delegated=False) == 2
     assert store.count_runs(state="running") == 1
     assert store.count_runs(state="running", delegated=False) == 0
+
+
+def test_runs_are_browsed_by_state_text_and_page_in_any_order(store: RunStore) -> None:
+    cheap = begun(store, task="Apples and pears", agent_id="zoe")
+    dear = begun(store, task="pears")
+    added(store, task="plums")
+    added(store, task="apples", parent_run=cheap.run_id)
+    for run, cost in ((cheap, 0.5), (dear, 2.0)):
+        done = run._replace(state="succeeded", finished=run.created + 1 / cost)
+        wait_for(store.end_run(done._replace(usage=Usage(1, 2, cost, 1, 0))))
+
+    def tasks(**asked: Any) -> list[str]:
+        rows, total = store.browse(RunsAsked(**asked))
+        assert len(rows) == total
+        return [one.task for one in rows]
+
+    assert tasks() == ["plums", "pears", "Apples and pears"]
+    assert tasks(delegated=True, descending=False)[-1] == "apples"
+    assert tasks(state="succeeded") == ["pears", "Apples and pears"]
+    assert tasks(text="APPLES") == ["Apples and pears"]
+    assert tasks(agent="zoe", text="zo") == ["Apples and pears"]
+    assert tasks(order="cost") == ["pears", "Apples and pears", "plums"]
+    assert tasks(order="seconds", descending=False) == ["pears", "Apples and pears", "plums"]
+    assert tasks(order="agent")[0] == "Apples and pears"
+    assert tasks(text="a\x00") == []
+    rows, total = store.browse(RunsAsked(limit=1, offset=1))
+    assert (rows[0].task, rows[0].usage.cost, total) == ("pears", 2.0, 3)
+
+
+def test_a_run_is_abandoned_when_its_process_is_gone(store: RunStore) -> None:
+    run = begun(store)
+    assert not store.is_abandoned(run, time.time())
+    assert store.is_abandoned(run, time.time() + 1_000)
+    assert not store.is_abandoned(added(store), time.time() + 1_000)
 
 
 def test_the_children_of_a_run_are_listed_oldest_first(store: RunStore) -> None:

@@ -9,19 +9,15 @@ import pytest
 from conftest import Workspace
 from mcp_served import example, own_home
 from metier.web.app import all_pages
-from metier.web.opening import way_in
-from web_browser import Watched, axe_script, chromium, program, serious
+from web_browser import HOSTILE, Opened, Watched, axe_script, chromium, program, serious
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, BrowserContext
+    pass
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
 
-HOSTILE = (
-    '<script>alert(1)</script><img src=x onerror="alert(2)"><svg onload=alert(3)></svg>'
-    " \u202etxet\u200b <iframe src=javascript:alert(4)></iframe> {{ 7 * 7 }}"
-)
 QUERIES = {
+    "agents": ["", "?task=prepare+a+release"],
     "competing": ["?id=release-notes", "?id=hostile"],
     "document": [
         "?kind=skill&id=hostile",
@@ -35,6 +31,8 @@ QUERIES = {
         "?require=web-search&selection-mode=cover&full=1&was=require%3Dsummarization",
         "?require=alerting&query=%3Cscript%3E",
     ],
+    "run": ["?id=last"],
+    "runs": ["", "?state=succeeded&sort=-cost"],
     "which": ["", "?task=write+release+notes&expect=changelog", "?task=hostile+alert+script"],
     "catalog": ["", "?search=release&kind=skill", "?size=5&page=2"],
 }
@@ -49,24 +47,6 @@ _RUN = {
     "dark": "axe.run({resultTypes: ['violations'], runOnly: ['color-contrast']})",
 }
 """Only colours differ in the dark."""
-
-
-class Opened:
-    """A browser that has come in, as a person would: through the file."""
-
-    def __init__(self, browser: "Browser", told: dict[str, str]) -> None:
-        self.browser = browser
-        self.url = told["url"].rstrip("/")
-        context = browser.new_context()
-        page = context.new_page()
-        with way_in(told["open"]) as file:
-            page.goto(file.as_uri())
-            page.wait_for_url("**/overview")
-        self.state: Any = context.storage_state()
-        context.close()
-
-    def context(self, **options: Any) -> "BrowserContext":
-        return self.browser.new_context(storage_state=self.state, **options)
 
 
 @pytest.fixture(scope="module")

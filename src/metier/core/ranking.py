@@ -22,6 +22,9 @@ from __future__ import annotations
 
 from operator import itemgetter
 
+from metier.core.ranked import CLEAR_CHANCE, ordered_by_chance
+from metier.core.ranked import Document as Document
+from metier.core.ranked import Ranked as Ranked
 from metier.core.terms import ASKING, parts_of, plain_words, raw_words, searched
 from metier.core.weights import IMPACTS, NO_WEIGHT, WEIGHTS, by_length, idf, saturated, z_scores
 from metier.core.word_table import UNIT, dot, shipped_table
@@ -48,10 +51,8 @@ BODY_EVIDENCE = 1 / 3
 COSINE_EVIDENCE = 2.0
 NAME_EVIDENCE = 0.5
 """For a task that has the whole name of a document."""
-FEWEST_WORDS, CLEAR_COSINE, CLEAR_CHANCE = 2, 0.45, 0.3
+FEWEST_WORDS, CLEAR_COSINE = 2, 0.45
 """The words that it takes, unless the meaning is clear, or examples are."""
-OWN_EVIDENCE, CHANCE_EVIDENCE = 0.25, 8.0
-"""What counts of a document with examples beside its chance, and what the chance adds."""
 LIKELY = 0.1
 """The chance that makes a candidate without any word of the task."""
 
@@ -71,29 +72,6 @@ BY_WORDS = 80
 BY_MEANING = 60
 SMALL_POOL = 250
 """In a pool of up to so many documents meaning alone can make a candidate."""
-
-
-class Document:
-    """What is stored of a document to rank it."""
-
-    __slots__ = ("body", "body_words", "key", "name_terms", "path", "vector")
-
-    def __init__(
-        self,
-        key: int,
-        path: str,
-        name_terms: Sequence[str],
-        vector: Vector | None,
-        body: str,
-        body_words: int,
-    ) -> None:
-        self.key = key
-        self.path = path
-        self.name_terms = name_terms
-        self.vector = vector
-        self.body = body
-        """Its words in lower case, each between spaces."""
-        self.body_words = body_words
 
 
 class Matches:
@@ -176,34 +154,6 @@ class Pool:
         return [dot(one.vector, vector) if one.vector is not None else 0 for one in documents]
 
 
-class Ranked:
-    """A candidate with its figures."""
-
-    __slots__ = (
-        "chance", "cosine", "document", "evidence", "is_chatter", "matched", "near", "related",
-        "score", "share", "words",
-    )  # fmt: skip
-
-    def __init__(self, document: Document) -> None:
-        self.document = document
-        self.words = 0.0
-        """The weight of the words of the task that it has, and of related words."""
-        self.share = 0.0
-        self.cosine = 0.0
-        self.matched = 0
-        """Words of the task that it has outside its body, asking words not counted."""
-        self.near: list[str] = []
-        """Related terms that it has."""
-        self.related = 0.0
-        """Their evidence."""
-        self.evidence = 0.0
-        self.score = 0.0
-        self.chance: float | None = None
-        """By its examples; None if it has none."""
-        self.is_chatter = False
-        """Whether it has examples, and the task only asks, thanks or answers."""
-
-
 class Task:
     """The words of a task, ready for any pool."""
 
@@ -267,9 +217,7 @@ def rank_terms(task: Task, pool: Pool, terms: Terms) -> list[Ranked]:
     found = _ordered_by_meaning(found, task, pool)
     if not chances:
         return found
-    from metier.core.taught import ordered_by_chance  # few catalogs have examples
-
-    return ordered_by_chance(found, task)
+    return ordered_by_chance(found, only_asks=ASKING.issuperset(task.counts))
 
 
 def fires(one: Ranked, threshold: float) -> bool:

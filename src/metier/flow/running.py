@@ -30,6 +30,7 @@ from metier.run.store import RunStore
 from metier.run.telemetry import spans
 from metier.run.tool import Tool, ToolContext
 from metier.run.tools import ToolExecutor, connected, toolbox
+from metier.storage.database import IN_MEMORY
 from metier.storage.workspace import RUNS_FILE
 from metier.values.agents import (
     AgentProfile,
@@ -116,6 +117,16 @@ class Agency:
             store.close()
             raise
         return store
+
+    def current_store(self) -> RunStore:
+        """The store; for reading, opened again once there is a file of runs."""
+        if self.store.path == IN_MEMORY and self._catalog.is_kept and self.has_local_runs:
+            self.close()
+            del self.store
+        return self.store
+
+    def require_trust(self, what: str) -> None:
+        self._catalog.require_trust(what)
 
     def local_store(self) -> SqliteRunStore:
         """A new connection to the runs on this machine, whatever the settings."""

@@ -2,11 +2,26 @@
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
 from metier.flow.running import Agency
-from metier.values.runs import Event, OnEvent, RunRecord, RunResult, StepRecord, StepState
+from metier.flow.state import StateSettings
+from metier.values.runs import (
+    Event,
+    OnEvent,
+    RunRecord,
+    RunResult,
+    RunState,
+    StepRecord,
+    StepState,
+)
+
+if TYPE_CHECKING:
+    from metier.run.watching import RunWatcher
 
 _POLL_SECONDS = 0.5
 """On SQLite, which does not notify other processes."""
@@ -33,6 +48,60 @@ async def watch(agency: Agency, run_id: str, on_event: OnEvent) -> RunResult:
             if run.state not in ("pending", "running"):
                 return RunResult(run, steps, {})
             await _until(changed)
+
+
+class Progress(NamedTuple):
+    """How far a run is; unequal to another one if something has changed."""
+
+    state: RunState
+    is_abandoned: bool
+    """Whether its process is gone."""
+    steps: Sequence[tuple[str, StepState, int]]
+    """Id, state and attempts of each."""
+
+    @property
+    def is_over(self) -> bool:
+        return self.is_abandoned or self.state not in ("pending", "running")
+
+
+def progress_of(agency: Agency, run: RunRecord) -> Progress:
+    store = agency.store
+    now, steps = store.run(run.run_id), store.steps(run.key)
+    told = tuple((step.id, step.state, step.attempts) for step in steps)
+    return Progress(now.state, store.is_abandoned(now, time.time()), told)
+
+
+async def follow(
+    state: StateSettings | None, key: int, read: Callable[[], Awaitable[Progress]]
+) -> AsyncGenerator[Progress, None]:
+    """The progress of a run whenever it has changed, until the run is over.
+
+    `read` reads it, in whichever thread; on PostgreSQL it is called after a notification.
+    """
+    watcher = _watcher(state, key) if state is not None else None
+    seen: Progress | None = None
+    try:
+        while True:
+            found = await read()
+            if found != seen:
+                yield found
+            if found.is_over:
+                return
+            seen = found
+            await _until(_poll if watcher is None else partial(_heard, watcher))
+    finally:
+        if watcher is not None:
+            await asyncio.to_thread(watcher.close)
+
+
+def _watcher(state: StateSettings, key: int) -> "RunWatcher":
+    from metier.run.watching import RunWatcher  # needs the extra `postgres`
+
+    return RunWatcher(state.conninfo, state.namespace, key)
+
+
+async def _heard(watcher: "RunWatcher") -> bool:
+    return await asyncio.to_thread(watcher.wait, _WAIT_SECONDS)
 
 
 async def _until(changed: Wait) -> None:
@@ -63,9 +132,7 @@ def _waiting(agency: Agency, run: RunRecord) -> Iterator[Wait]:
     if agency.state is None:
         yield _poll
         return
-    from metier.run.watching import RunWatcher  # needs the extra `postgres`
-
-    watcher = RunWatcher(agency.state.conninfo, agency.state.namespace, run.key)
+    watcher = _watcher(agency.state, run.key)
     try:
         yield lambda: asyncio.to_thread(watcher.wait, _WAIT_SECONDS)
     finally:

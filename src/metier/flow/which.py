@@ -5,11 +5,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from metier.core.encoders import EncoderError
 from metier.core.nearest import did_you_mean
+from metier.core.ranked import CHANCE_EVIDENCE, OWN_EVIDENCE
 from metier.core.ranking import (
     BY_WORDS,
-    CHANCE_EVIDENCE,
     COSINE_EVIDENCE,
-    OWN_EVIDENCE,
     Ranked,
     Task,
     Terms,

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import Any
@@ -149,6 +149,13 @@ class Ledger:
         """Keep a record, and store it with the next write."""
         self.records[record.id] = record
         self.store.note(self.claim, record)
+
+    def add_call(self, key: str, call: dict[str, Any]) -> None:
+        """Add a call of a model or a tool to the input of a step; stored when the step ends."""
+        record = self.records[key]
+        given = record.input if isinstance(record.input, Mapping) else {}
+        calls = [*given.get("calls", ()), call]
+        self.records[key] = record._replace(input={**given, "calls": calls})
 
     async def keep_input(self, key: str, given: dict[str, Any]) -> None:
         """Store the input of a step before it is sent."""

@@ -22,8 +22,8 @@ from metier.errors import (
     StoreError,
     UsageError,
 )
+from metier.run import browsing, worker_tables
 from metier.run import postgres_tables as tables
-from metier.run import worker_tables
 from metier.run.postgres_migrations import MIGRATIONS
 from metier.run.postgres_writer import Notes, Request, Write, Writer, is_one_step
 from metier.run.rows import (
@@ -45,7 +45,7 @@ from metier.run.store import LEASE_SECONDS, CheckpointMark, Renewed
 from metier.storage.database import MEANINGLESS
 from metier.storage.outages import Outage
 from metier.storage.postgres import PATIENCE_SECONDS, Connection, Postgres, scalar
-from metier.values.runs import RESUMABLE, Claim, Failure, RunRecord, StepRecord
+from metier.values.runs import RESUMABLE, Claim, Failure, RunRecord, RunRow, RunsAsked, StepRecord
 
 R = TypeVar("R")
 NOW_SECONDS = 10.0
@@ -334,6 +334,9 @@ class PostgresRuns:
         ((left,),) = self._rows(tables.LEASE_LEFT, _from_now(now), self.namespace, run.key)
         return max(0.0, float(left))
 
+    def is_abandoned(self, run: RunRecord, now: float) -> bool:
+        return bool(self._rows(tables.ABANDONED, _from_now(now), self.namespace, run.key)[0][0])
+
     def request_cancel(self, run_id: str, now: float, idle: str = "") -> bool:
         def job(connection: Connection) -> bool:
             with connection.transaction():
@@ -381,6 +384,17 @@ class PostgresRuns:
         which, values = _listed(state, delegated)
         ((count,),) = self._rows(f"{tables.COUNT_RUNS} {which}", self.namespace, *values)
         return int(count)
+
+    def browse(self, asked: RunsAsked) -> tuple[list[RunRow], int]:
+        if not all(map(is_storable, (asked.state, asked.agent, asked.text))):
+            return [], 0
+        parts, values = browsing.condition(asked, browsing.POSTGRES)
+        which = f"FROM metier.run WHERE {' AND '.join(['namespace = %s', *parts])}"
+        ((total,),) = self._rows(f"SELECT count(*) {which}", self.namespace, *values)
+        select = f"SELECT {browsing.COLUMNS} {which} {browsing.order(asked, browsing.POSTGRES)}"
+        page = (self.namespace, *values, asked.limit, asked.offset)
+        rows = self._rows(f"{select} LIMIT %s OFFSET %s", *page)
+        return _read(browsing.postgres_row, rows), int(total)
 
     def children(self, run_id: str, step: str | None = None) -> list[RunRecord]:
         if not is_storable(run_id):

@@ -261,6 +261,9 @@ HELD = (
 LEASE_LEFT = (
     f"SELECT coalesce(extract(epoch FROM lease - ({_NOW})), 0)::float8 FROM metier.run {_KEYED}"
 )
+ABANDONED = (
+    f"SELECT state = 'running' AND coalesce(lease <= ({_NOW}), true) FROM metier.run {_KEYED}"
+)
 CLAIM = (
     f"UPDATE metier.run SET owner = %s, lease = {_NOW}, state = 'running', cancel = false,"
     " failure = NULL, finished = NULL, epoch = epoch + 1"

@@ -96,7 +96,7 @@ def run_of(row: Row) -> RunRecord:
      failure, usage, output, key, epoch, rollback) = row  # fmt: skip
     return RunRecord(
         run_id, agent, task, state, created, json.loads(request), json.loads(profile), finished,
-        parent, step, forked, _failure_of(failure), _usage_of(usage), _loaded(output), key, epoch,
+        parent, step, forked, _failure_of(failure), usage_of(usage), _loaded(output), key, epoch,
         _failure_of(rollback),
     )  # fmt: skip
 
@@ -105,7 +105,7 @@ def step_of(row: Row) -> StepRecord:
     key, state, seq, attempts, given, output, failure, usage, *times = row
     return StepRecord(
         key, state, seq, attempts, _loaded(given), _loaded(output), _failure_of(failure),
-        _usage_of(usage), *times,
+        usage_of(usage), *times,
     )  # fmt: skip
 
 
@@ -155,7 +155,7 @@ def _failure_of(text: str | None) -> Failure | None:
     return Failure.of(json.loads(text)) if text else None
 
 
-def _usage_of(text: str | None) -> Usage:
+def usage_of(text: str | None) -> Usage:
     return Usage(*_loaded(text) or ())
 
 

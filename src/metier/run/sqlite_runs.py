@@ -15,7 +15,7 @@ from hashlib import blake2b
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from metier.errors import NotFoundError, RunLostError, StoreError, UsageError
-from metier.run import tables
+from metier.run import browsing, tables
 from metier.run.rows import (
     CANCELLED,
     INTERRUPTED,
@@ -30,7 +30,7 @@ from metier.run.rows import (
 )
 from metier.run.store import LEASE_SECONDS, CheckpointMark, Renewed, is_gone
 from metier.storage.database import BUSY_SECONDS, IN_MEMORY, Database
-from metier.values.runs import RESUMABLE, Claim, Failure, RunRecord, StepRecord
+from metier.values.runs import RESUMABLE, Claim, Failure, RunRecord, RunRow, RunsAsked, StepRecord
 
 LOG_COMMITS = 64
 RETRY_SECONDS = 1.0
@@ -268,6 +268,10 @@ class SqliteRuns(Database):
         _, lease = self._holder(run.key)
         return max(0.0, (lease or now) - now)
 
+    def is_abandoned(self, run: RunRecord, now: float) -> bool:
+        facts = "SELECT owner, lease FROM run WHERE key = ? AND state = 'running'"
+        return any(is_gone(owner, lease, now) for owner, lease in self.rows(facts, (run.key,)))
+
     def request_cancel(self, run_id: str, now: float, idle: str = "") -> bool:
         with self._lock, self.transaction() as connection:
             run = self.run(run_id)
@@ -300,6 +304,14 @@ class SqliteRuns(Database):
     def count_runs(self, *, state: str | None = None, delegated: bool = True) -> int:
         ((count,),) = self.rows(f"SELECT count(*) FROM run {_LISTED}", (state, delegated))
         return int(count)
+
+    def browse(self, asked: RunsAsked) -> tuple[list[RunRow], int]:
+        parts, values = browsing.condition(asked, browsing.SQLITE)
+        which = f"FROM run WHERE {' AND '.join(parts) or '1'}"
+        ((total,),) = self.rows(f"SELECT count(*) {which}", tuple(values))
+        select = f"SELECT {browsing.COLUMNS} {which} {browsing.order(asked, browsing.SQLITE)}"
+        page = (*values, asked.limit, asked.offset)
+        return self._read(browsing.sqlite_row, f"{select} LIMIT ? OFFSET ?", page), int(total)
 
     def children(self, run_id: str, step: str | None = None) -> list[RunRecord]:
         which = (

@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 import json
+import time
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import suppress
 from hashlib import blake2b
@@ -23,6 +24,7 @@ Work = Callable[[LiveRun, ReadyStep, Names, str, int], Awaitable[Any]]
 """One attempt at one kind of step; raises `StepFailedError`."""
 _GRACE_SECONDS = 1.0
 _LONGEST_TEXT = 300
+_LONGEST_ARGS = 4_000
 _ONE_TOOL_CALL = Usage(tool_calls=1)
 
 
@@ -186,7 +188,8 @@ async def prepared(live: LiveRun, step: ReadyStep, key: str, text: str) -> Prepa
         return Prepared(stored["text"], stored, tuple(stored.get("providers") or ()))
     found = live.services.prepare(live.profile, step.declared, text, live.run.task)
     rejected = {"refused": found.failure.code} if found.failure is not None else {}
-    await live.ledger.keep_input(key, {**found.record, **rejected, "text": found.text})
+    asked = {"prompt": text} if step.kind == "prompt" else {}
+    await live.ledger.keep_input(key, {**found.record, **rejected, **asked, "text": found.text})
     live.emit("step.prepared", key, **found.record)
     if found.failure is not None:
         raise StepFailedError(found.failure)
@@ -223,12 +226,19 @@ async def _prompt(live: LiveRun, step: ReadyStep, names: Names, suffix: str, att
         f"{injected.text}\n\n{live.profile.system_prompt}".strip(),
         asked,
         offered,
-        call=lambda name, args: _call(
+        call=lambda name, args: _noted_call(
             live, key, name, args, attempt, allowed, _call_id(next(calls), name, args)
         ),
         used=lambda usage: live.ledger.add_usage(key, usage),
-        emit=lambda kind, **data: live.emit(kind, key, **data),
+        emit=lambda kind, **data: _note_model(live, key, kind, data),
     )
+
+
+def _note_model(live: LiveRun, key: str, kind: str, data: Mapping[str, Any]) -> None:
+    """Tell listeners what a model does, and record its answers and failures."""
+    if kind in ("model.answered", "model.failed"):
+        live.ledger.add_call(key, {**data, "at": time.time()})
+    live.emit(kind, key, **data)
 
 
 async def _tool(live: LiveRun, step: ReadyStep, names: Names, suffix: str, attempt: int) -> Any:
@@ -357,6 +367,30 @@ async def _call(
         took, success = result.duration_ms, result.success
         live.emit("tool.returned", key, tool=name, success=success, durationMs=took, **error)
     return result
+
+
+async def _noted_call(
+    live: LiveRun,
+    key: str,
+    name: str,
+    args: Any,
+    attempt: int,
+    allow: Collection[str],
+    call_id: str,
+) -> ToolResult:
+    """Call a tool that a model wants, and record the call."""
+    result = await _call(live, key, name, args, attempt, allow, call_id)
+    facts = {"tool": name, "args": _short(args), "success": result.success}
+    error = {"error": result.error} if result.error else {}
+    call = {**facts, "durationMs": result.duration_ms, **error, "at": time.time()}
+    live.ledger.add_call(key, call)
+    return result
+
+
+def _short(args: Any) -> str:
+    """Arguments as JSON; the beginning of very long ones."""
+    text = json.dumps(args, ensure_ascii=False, default=repr)
+    return text if len(text) <= _LONGEST_ARGS else f"{text[:_LONGEST_ARGS]}…"
 
 
 def _call_id(number: int, name: str, args: Any) -> str:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 
 from metier.storage.outages import Outage
 from metier.values.agents import Checkpoint
-from metier.values.runs import Claim, Failure, RunRecord, StepRecord
+from metier.values.runs import Claim, Failure, RunRecord, RunRow, RunsAsked, StepRecord
 
 LEASE_SECONDS = 15.0
 SILENT_SECONDS = 60.0
@@ -106,6 +106,9 @@ class RunStore(Protocol):
     def lease_left(self, run: RunRecord, now: float) -> float:
         """For how many seconds the process that executes a run has it, unless it renews that."""
 
+    def is_abandoned(self, run: RunRecord, now: float) -> bool:
+        """Whether a run is still `running`, and the process that executed it is gone."""
+
     def request_cancel(self, run_id: str, now: float, idle: str = "") -> bool:
         """Ask the owner of a run, other than `idle`, to cancel it; whether it has one."""
 
@@ -120,6 +123,9 @@ class RunStore(Protocol):
         """The latest runs, newest first."""
 
     def count_runs(self, *, state: str | None = None, delegated: bool = True) -> int: ...
+
+    def browse(self, asked: RunsAsked) -> tuple[list[RunRow], int]:
+        """Some runs without what only they themselves need, and how many there are in all."""
 
     def children(self, run_id: str, step: str | None = None) -> list[RunRecord]:
         """The runs that a run, or one of its steps, delegated to, oldest first."""

@@ -24,9 +24,17 @@ class _Listener(uvicorn.Server):
 
 
 async def listen(
-    app: ASGIApp, bound: socket.socket, ready: Callable[[], None], *, limits: Limits = LIMITS
+    app: ASGIApp,
+    bound: socket.socket,
+    ready: Callable[[], None],
+    *,
+    limits: Limits = LIMITS,
+    on_stop: Callable[[], None] | None = None,
 ) -> None:
-    """Serve until SIGINT or SIGTERM; `ready` is called before the first request."""
+    """Serve until SIGINT or SIGTERM; `ready` is called before the first request.
+
+    `on_stop` is called after the signal: it ends answers that would go on for long.
+    """
     config = uvicorn.Config(
         app,
         http=with_limits(limits),
@@ -41,6 +49,8 @@ async def listen(
 
     def stop() -> None:
         listener.should_exit = True
+        if on_stop is not None:
+            on_stop()
 
     loop = asyncio.get_running_loop()
     for one in _SIGNALS:

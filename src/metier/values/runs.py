@@ -166,6 +166,38 @@ class RunRecord(NamedTuple):
         }
 
 
+RunOrder = Literal["started", "agent", "task", "state", "seconds", "cost"]
+
+
+class RunsAsked(NamedTuple):
+    """Which runs a list is to show."""
+
+    state: str = ""
+    agent: str = ""
+    text: str = ""
+    """In the task, the agent's name or the id, in any case."""
+    order: RunOrder = "started"
+    descending: bool = True
+    limit: int = 50
+    offset: int = 0
+    delegated: bool = False
+    """Also the runs that runs delegated."""
+
+
+class RunRow(NamedTuple):
+    """A run in a list."""
+
+    run_id: str
+    agent_id: str
+    task: str
+    """Its beginning."""
+    state: RunState
+    created: float
+    finished: float | None
+    parent_run: str
+    usage: Usage
+
+
 class RunResult(NamedTuple):
     run: RunRecord
     steps: Sequence[StepRecord]

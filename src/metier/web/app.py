@@ -1,5 +1,6 @@
 """The application: one route for each page and its `.json`, forms, static files, the way in."""
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -20,10 +21,12 @@ from metier.catalog import Catalog
 from metier.errors import MetierError, NotFoundError, TrustError, UsageError
 from metier.serving.endpoint import Endpoint
 from metier.web import pages as pages_folder
-from metier.web.page import Action, Data, Page
-from metier.web.query import Query
+from metier.web.event_answers import EventAnswers
+from metier.web.page import Action, Data, Page, Start, Stream
+from metier.web.query import Query, address
 from metier.web.reading import Reading
 from metier.web.rendering import PlainJson, html
+from metier.web.run_thread import RunThread
 from metier.web.security import CSRF, ENTER, Guard, Sessions, read_form
 
 log = logging.getLogger("metier.web")
@@ -53,6 +56,14 @@ def all_actions() -> list[Action]:
     return [action for module in _modules() for action in getattr(module, "ACTIONS", ())]
 
 
+def all_starts() -> list[Start]:
+    return [start for module in _modules() for start in getattr(module, "STARTS", ())]
+
+
+def all_streams() -> list[Stream]:
+    return [stream for module in _modules() for stream in getattr(module, "STREAMS", ())]
+
+
 def _modules() -> list[Any]:
     names = sorted(one.name for one in iter_modules(pages_folder.__path__))
     return [import_module(f"{pages_folder.__name__}.{name}") for name in names]
@@ -61,9 +72,13 @@ def _modules() -> list[Any]:
 class Inspector:
     """Answers requests for pages."""
 
-    def __init__(self, reading: Reading, sessions: Sessions) -> None:
+    def __init__(
+        self, reading: Reading, sessions: Sessions, runs: RunThread, events: EventAnswers
+    ) -> None:
         self._reading = reading
         self._sessions = sessions
+        self._runs = runs
+        self._events = events
         self._pages = all_pages()
         self._groups = groups_of(self._pages)
 
@@ -75,6 +90,10 @@ class Inspector:
         ]
         for action in all_actions():
             home.append(Route(f"/do/{action.name}", self._form(action), methods=["POST"]))
+        for start in all_starts():
+            home.append(Route(f"/do/{start.name}", self._start(start), methods=["POST"]))
+        for stream in all_streams():
+            home.append(Route(f"/{stream.name}", self._stream(stream)))
         for page in self._pages:
             home.append(Route(f"/{page.name}", self._page(page)))
             home.append(Route(f"/{page.name}.json", self._json(page)))
@@ -160,6 +179,27 @@ class Inspector:
 
         return answer
 
+    def _start(self, start: Start) -> Callable[[Request], Awaitable[Response]]:
+        async def answer(request: Request) -> Response:
+            fields = await read_form(request, self._sessions)
+            if isinstance(fields, Response):
+                return fields
+            try:
+                run_id = await self._runs.begin(
+                    lambda *given: start.work(given[0], fields, given[1])
+                )
+            except Exception as error:
+                return self.problem(request, error)
+            return RedirectResponse(address("run", id=run_id), 303)
+
+        return answer
+
+    def _stream(self, stream: Stream) -> Callable[[Request], Awaitable[Response]]:
+        async def answer(request: Request) -> Response:
+            return self._events.answer(stream.events(self._reading.ask, query_of(request)))
+
+        return answer
+
     async def _refresh(self, request: Request) -> Response:
         fields = await read_form(request, self._sessions)
         if isinstance(fields, Response):
@@ -187,9 +227,15 @@ class Inspector:
         return response
 
 
-def make_app(reading: Reading, endpoint: Endpoint, sessions: Sessions) -> ASGIApp:
-    """The guarded application; `reading` is started and closed with it."""
-    inspector = Inspector(reading, sessions)
+def make_app(
+    reading: Reading,
+    endpoint: Endpoint,
+    sessions: Sessions,
+    stopping: asyncio.Event | None = None,
+) -> ASGIApp:
+    """The guarded application; `reading` is closed with it, and live pages end on `stopping`."""
+    runs, events = RunThread(reading.writable), EventAnswers(stopping or asyncio.Event())
+    inspector = Inspector(reading, sessions, runs, events)
 
     async def problem(request: Request, error: Exception) -> Response:
         return inspector.problem(request, error)
@@ -197,6 +243,7 @@ def make_app(reading: Reading, endpoint: Endpoint, sessions: Sessions) -> ASGIAp
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         yield
+        await asyncio.to_thread(runs.close)
         reading.close()
 
     inner = Starlette(

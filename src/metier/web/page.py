@@ -2,11 +2,12 @@
 
 import shlex
 import time
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from metier.catalog import Catalog
+from metier.values.runs import OnEvent
 from metier.web.query import Items, Query
 
 T = TypeVar("T")
@@ -76,6 +77,27 @@ class Action:
     do: Callable[[Catalog, Mapping[str, str]], str]
     """Gets the writable catalog and the fields; returns the address of the page to show next.
     Call `catalog.require_trust` first if it uses a power."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """A form that begins or resumes a run, at `/do/name`, by POST only; shows the run next."""
+
+    name: str
+    work: Callable[[Catalog, Mapping[str, str], OnEvent], Awaitable[str]]
+    """Gets a writable catalog for itself, and the fields; returns the id of the run at its end."""
+
+
+Ask = Callable[[Callable[[Catalog], Any]], Awaitable[Any]]
+"""Asks the catalog something, in its thread."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stream:
+    """Events for a page that is live, at `/name`."""
+
+    name: str
+    events: Callable[[Ask, Query], AsyncGenerator[Data, None]]
 
 
 def to_plain(value: Any) -> Any:

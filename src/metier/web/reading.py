@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import TypeVar
 
 from metier.catalog import Catalog
@@ -101,6 +101,11 @@ class Reading:
         """The answer to a question; one that computes much has a thread of its own."""
         thread = self._slow if computes else self._quick
         return await thread.ask(question)
+
+    @property
+    def writable(self) -> Callable[[], AbstractContextManager[Catalog]]:
+        """Opens a catalog of its own, for what goes on after a form was answered."""
+        return self._source.writable
 
     async def write(self, change: Callable[[Catalog], T]) -> T:
         """Change something, in a thread of its own."""

@@ -11,14 +11,14 @@ from starlette.responses import HTMLResponse, JSONResponse
 
 from metier import __version__
 from metier.safety.escapes import escaped_json
-from metier.web import pictures
+from metier.web import pictures, run_pictures
 from metier.web.markdown import rendered
 from metier.web.marking import pieces_html
 from metier.web.page import to_plain
 from metier.web.pictures_resolve import score_bar
 from metier.web.query import address
 from metier.web.rows import rows_html
-from metier.web.words import count, counted, cut, moment, shown, tone
+from metier.web.words import as_text, count, counted, cut, dollars, duration, moment, shown, tone
 
 
 @cache
@@ -32,14 +32,17 @@ def environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     made.filters.update(moment=moment, count=count, counted=counted, cut=cut, tone=tone)
-    made.filters.update(markdown=rendered, address=address)
+    made.filters.update(markdown=rendered, address=address, as_text=as_text)
+    made.filters.update(duration=duration, dollars=dollars)
     made.globals.update(
         address=address,
         bar=pictures.bar,
         columns=pictures.columns,
         part=pictures.Part,
         pieces_html=pieces_html,
+        plan_picture=run_pictures.plan,
         rows_html=rows_html,
+        run_bar=run_pictures.run_bar,
         score_bar=score_bar,
         sparkline=pictures.sparkline,
         stacked=pictures.stacked,

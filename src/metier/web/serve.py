@@ -22,8 +22,13 @@ def run_web(source: CatalogSource, endpoint: Endpoint, ready: Callable[[str, str
         reading = Reading(source)
         try:
             reading.start()
-            app = make_app(reading, endpoint, sessions)
+            stopping = asyncio.Event()
+            app = make_app(reading, endpoint, sessions, stopping)
             token = f"{ENTER}?token={sessions.token}"
-            asyncio.run(listen(app, bound, lambda: ready(endpoint.url("/"), endpoint.url(token))))
+
+            def told() -> None:
+                ready(endpoint.url("/"), endpoint.url(token))
+
+            asyncio.run(listen(app, bound, told, on_stop=stopping.set))
         finally:
             reading.close()

@@ -1,10 +1,11 @@
 """How pages write values: text, counts, times, and the tone of a badge."""
 
+import json
 from datetime import UTC, datetime
 from typing import Any
 
 from metier.core.text import counted as counted
-from metier.safety.escapes import visible
+from metier.safety.escapes import escaped_json, visible
 
 _TONES = {
     "good": ("active", "loads", "succeeded", "right", "whole", "fires", "trusted", "resolved"),
@@ -52,3 +53,31 @@ def count(value: float) -> str:
 def cut(text: str, most: int = 200) -> str:
     """At most so many characters."""
     return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
+
+
+def duration(seconds: float | None) -> str:
+    """`30 ms`, `2.3 s`, `1 min 5 s`, `2 h 3 min`."""
+    if seconds is None:
+        return ""
+    if seconds < 0.9995:
+        return f"{max(seconds, 0) * 1e3:.0f} ms"
+    if seconds < 59.95:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    return f"{minutes // 60} h {minutes % 60} min"
+
+
+def dollars(cost: float | None) -> str:
+    """Empty if no price is known."""
+    if not cost:
+        return ""
+    return f"${cost:.2f}" if cost >= 1 else f"${cost:.4f}"
+
+
+def as_text(value: Any) -> str:
+    """Text as it is, anything else as JSON."""
+    if isinstance(value, str):
+        return value
+    return escaped_json(json.dumps(value, indent=2, ensure_ascii=False))

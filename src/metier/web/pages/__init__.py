@@ -12,6 +12,7 @@
    `sparkline` draw. No inline script, no `style` attribute: the policy forbids both.
 
 The page is at `/NAME`, its data at `/NAME.json`. Forms that change something post to an `Action`,
-listed in `ACTIONS`, at `/do/NAME`, with the hidden field `csrf_name` = `csrf`. Tests of all pages
+listed in `ACTIONS`, at `/do/NAME`, with the hidden field `csrf_name` = `csrf`. Forms that begin a
+run are listed in `STARTS`, server-sent events of a live page in `STREAMS`. Tests of all pages
 run for yours, too; write its own in `tests/web/test_page_NAME.py`.
 """
