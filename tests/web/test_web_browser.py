@@ -28,6 +28,8 @@ QUERIES = {
         "?kind=skill&id=release-notes",
         "?kind=agent&id=reviewer",
     ],
+    "listing": ["", "?host=claude-code&context=9000&plan=show", "?host=codex&plan=try"],
+    "overlap": ["", "?least=40", "?near=hostile"],
     "which": ["", "?task=write+release+notes&expect=changelog", "?task=hostile+alert+script"],
     "catalog": ["", "?search=release&kind=skill", "?size=5&page=2"],
 }
