@@ -111,8 +111,9 @@ def _is_used(one: Any, used: str) -> bool:
 
 def _skills(view: View, found: UsageSeen) -> Table:
     used = view.query.choice("used", USED)
+    knows_missed = found.reading is not None
     rows = [
-        {**one._asdict(), "last": one.last or None, "fired": one.fired}
+        {**one._asdict(), "last": one.last or None, "missed": one.missed if knows_missed else None}
         for one in found.skills
         if not used or _is_used(one, used)
     ]
@@ -247,7 +248,11 @@ def _evals(view: View) -> dict[str, Any]:
         Column("host", "Host"),
         Column("cases", "Cases", "number"),
         Column("failed", "Failed", "number"),
-        *(Column(name, title, "number") for name, title in FIGURES.items()),
+        *(
+            Column(name, title, "number")
+            for name, title in FIGURES.items()
+            if any(name in one.figures for one in kept)
+        ),
         Column("note", "Note", sorts=False),
     ]
     return {
