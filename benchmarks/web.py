@@ -1,21 +1,22 @@
 """The inspector at 10,000 skills, over HTTP: CPU time of the server's threads.
 
 Pages of rows against a bare Starlette page that renders the same rows with Jinja; pages that
-compute against the calls of `Catalog` behind them. Every request asks for another page, task or
-document, or finds the caches empty. Both servers run in threads of this process; what the client's
-thread uses is not counted.
+compute against the calls of `Catalog` behind them. No answer comes from a cache of pages; the
+Markdown of a document is rendered once. Both servers run in threads of this process; what the
+client's thread uses is not counted.
 """
 
 import asyncio
+import json
 import shutil
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from http.client import HTTPConnection
-from itertools import count
+from itertools import count, cycle
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import jinja2
@@ -35,6 +36,7 @@ from metier.flow.boundary import Boundary, open_boundary
 from metier.serving.endpoint import Endpoint
 from metier.serving.slow_clients import LIMITS, with_limits
 from metier.values.browsing import Browse
+from metier.values.rows import Row
 from metier.web.app import make_app
 from metier.web.reading import CatalogSource, Reading
 from metier.web.security import Sessions
@@ -46,12 +48,18 @@ ROWS_BAR, COMPUTED_BAR = 5.0, 1.3
 HOST = "127.0.0.1:8766"
 _ROWS = jinja2.Environment(autoescape=True).from_string(
     "<!doctype html><title>Rows</title><table>{% for row in rows %}<tr>{% for value in row %}"
-    "<td>{{ value }}</td>{% endfor %}</tr>{% endfor %}</table>"
+    "<td>{% if loop.first %}<a href='/document?kind=skill&id={{ value|urlencode }}'>{{ value }}</a>"
+    "{% else %}{{ value }}{% endif %}</td>{% endfor %}</tr>{% endfor %}</table>"
 )
 _TEXT = jinja2.Environment(autoescape=True).from_string(
-    "<!doctype html><title>{{ name }}</title><h1>{{ name }}</h1><dl>{% for key, value in facts %}"
-    "<dt>{{ key }}</dt><dd>{{ value }}</dd>{% endfor %}</dl><pre>{{ body }}</pre>"
+    "<!doctype html><title>{{ data.name }}</title><h1>{{ data.name }}</h1>"
+    "<dl>{% for key, value in data.items() %}<dt>{{ key }}</dt><dd>"
+    "{% if value is string %}{{ value }}{% elif value is sequence %}<ul>{% for one in value %}<li>"
+    "{% if one is mapping %}{% for name, it in one.items() %}{{ name }}: {{ it }} {% endfor %}"
+    "{% else %}{{ one }}{% endif %}</li>{% endfor %}</ul>{% else %}{{ value }}{% endif %}</dd>"
+    "{% endfor %}</dl>"
 )
+"""Everything that the page of a document shows, one below the other."""
 
 
 class Served:
@@ -129,40 +137,39 @@ def _rows(ours: Served, catalog: Catalog) -> Bar:
 
 
 def _documents(ours: Served, catalog: Catalog) -> Bar:
-    """Another document for each request."""
-    rows = catalog.browse(
-        Browse(facets={"kind": ["skill"], "state": ["active"]}, limit=ROUNDS * REQUESTS + 1)
-    ).rows
-    bodies = iter([(row, catalog.document(row).body) for row in rows])
-    asked = iter(rows)
-
-    def rendered() -> str:
-        row, body = next(bodies)
-        facts = [(key, str(value)) for key, value in row.to_json().items()]
-        return _TEXT.render(name=row.handle, facts=facts, body=body)
-
-    bare = Served(_app(rendered))
-    ours.get(f"/document?kind=skill&id={quote(next(asked).id)}")
-    bare.get("/")
-    here, there = _least(
-        lambda: ours.get(f"/document?kind=skill&id={quote(next(asked).id)}"), lambda: bare.get("/")
-    )
+    """The same documents in each round; their page is not cached."""
+    asked = [f"/document?kind=skill&id={quote(row.id)}" for row in _some(catalog)]
+    shown = [json.loads(ours.get(one.replace("?", ".json?", 1))) for one in asked]
+    addresses, data = cycle(asked), cycle(shown)
+    bare = Served(_app(lambda: _TEXT.render(data=next(data))))
+    for _ in asked:
+        ours.get(next(addresses))
+    here, there = _least(lambda: ours.get(next(addresses)), lambda: bare.get("/"))
     bare.close()
     return _against_bare("document", here, there)
 
 
 def _which(ours: Served, catalog: Catalog) -> Bar:
-    """Another task for each request."""
-    rows = catalog.browse(
-        Browse(facets={"kind": ["skill"], "state": ["active"]}, limit=ROUNDS * REQUESTS + 1)
-    ).rows
-    tasks = [" ".join(row.description.split()[:_WORDS]) or row.name for row in rows]
-    asked, others = iter(tasks), iter(tasks)
-    ours.get(f"/which?task={quote(next(asked))}")
-    catalog.which(next(others), limit=10)
-    here = _least(lambda: ours.get(f"/which?task={quote(next(asked))}"))[0]
-    there = _least(lambda: catalog.which(next(others), limit=10), is_ours=True)[0]
-    return _against_call("which", here, there, "Catalog.which")
+    """The same tasks in each round, in addresses that are not cached."""
+    tasks = [" ".join(row.description.split()[:_WORDS]) or row.name for row in _some(catalog)]
+    asked, others, number = cycle(tasks), cycle(tasks), count()
+
+    def page() -> None:
+        ours.get(f"/which?task={quote(next(asked))}&number={next(number)}")
+
+    def call() -> None:
+        catalog.which(next(others), limit=5).to_json()
+
+    for _ in tasks:
+        page()
+        call()
+    here, there = _least(page, Own(call))
+    return _against_call("which", here, there, "Catalog.which and its explanation")
+
+
+def _some(catalog: Catalog) -> Sequence[Row]:
+    facets = {"kind": ["skill"], "state": ["active"]}
+    return catalog.browse(Browse(facets=facets, limit=REQUESTS)).rows
 
 
 def _overview(ours: Served, catalog: Catalog, reading: Reading) -> Bar:
@@ -184,22 +191,27 @@ def _overview(ours: Served, catalog: Catalog, reading: Reading) -> Bar:
 
     page()
     calls()
-    here = _least(page, requests=1)[0]
-    there = _least(calls, requests=1, is_ours=True)[0]
+    here, there = _least(page, Own(calls), requests=1)
     return _against_call("overview, nothing cached", here, there, "counts, browse and listing")
 
 
-def _least(
-    *calls: Callable[[], object], requests: int = REQUESTS, is_ours: bool = False
-) -> list[float]:
-    """CPU seconds of one call of each, the least of some rounds; of this thread if `is_ours`."""
+class Own(NamedTuple):
+    """A call that works in this thread; any other only waits in it for a server."""
 
-    def spent(call: Callable[[], object]) -> float:
+    call: Callable[[], object]
+
+
+def _least(*calls: Callable[[], object] | Own, requests: int = REQUESTS) -> list[float]:
+    """CPU seconds of one call of each, the least of some rounds."""
+
+    def spent(call: Callable[[], object] | Own) -> float:
+        made = call.call if isinstance(call, Own) else call
         start, own = time.process_time(), time.thread_time()
         for _ in range(requests):
-            call()
+            made()
         own = time.thread_time() - own
-        return (own if is_ours else time.process_time() - start - own) / requests
+        server = time.process_time() - start - own
+        return (own if isinstance(call, Own) else server) / requests
 
     return least([tuple(spent(call) for call in calls) for _ in range(ROUNDS)])
 

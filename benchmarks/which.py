@@ -6,7 +6,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from random import Random
 
@@ -26,6 +28,7 @@ FASTER_THAN_FTS5 = 2.0
 COLD_TIMES = 8.0
 MEGABYTES = 500.0
 TASKS = 400
+ROUNDS = 3
 LENGTHS = (6, 12, 24, 48)
 """Words of the tasks, in turn."""
 LIMIT = 10
@@ -52,6 +55,34 @@ def bars(scratch: Path) -> Iterator[Bar]:
 
 
 def _in_process(root: Path, what: str) -> Iterator[Bar]:
+    rounds = [_in_new_process(root) for _ in range(ROUNDS)]
+    count = rounds[0][0]
+    costs = [
+        [min(pair) for pair in zip(*same, strict=True)]
+        for same in zip(*(costs for _, costs in rounds), strict=True)
+    ]
+    ours, theirs = (sorted(column) for column in zip(*costs, strict=True))
+    for name, place in (("median", TASKS // 2), ("95th percentile", TASKS * 95 // 100)):
+        yield Bar(
+            f"Catalog.which, {count:,} skills, {name}",
+            theirs[place] / ours[place],
+            FASTER_THAN_FTS5,
+            "× SQLite FTS5 bm25() on the same text",
+            f"{ours[place] * 1e3:.2f} ms against {theirs[place] * 1e3:.2f} ms; "
+            f"{TASKS} tasks of {LENGTHS[0]} to {LENGTHS[-1]} words, the least of {ROUNDS} new"
+            f" processes for each; {what}",
+            at_least=True,
+        )
+
+
+def _in_new_process(root: Path) -> tuple[int, list[tuple[float, float]]]:
+    """What `_costs` gives where nothing is cached yet."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as executor:
+        return executor.submit(_costs, root).result()
+
+
+def _costs(root: Path) -> tuple[int, list[tuple[float, float]]]:
+    """How many skills there are, and what each task costs here and there."""
     config = Config(host_folders=False)
     with Catalog.open(root, config=config, home="/nowhere") as catalog:
         catalog.refresh()
@@ -65,17 +96,7 @@ def _in_process(root: Path, what: str) -> Iterator[Bar]:
         search(first)
         costs = [(_cost(ask, task), _cost(search, task)) for task in tasks]
     database.close()
-    ours, theirs = (sorted(column) for column in zip(*costs, strict=True))
-    for name, place in (("median", TASKS // 2), ("95th percentile", TASKS * 95 // 100)):
-        yield Bar(
-            f"Catalog.which, {len(texts):,} skills, {name}",
-            theirs[place] / ours[place],
-            FASTER_THAN_FTS5,
-            "× SQLite FTS5 bm25() on the same text",
-            f"{ours[place] * 1e3:.2f} ms against {theirs[place] * 1e3:.2f} ms; "
-            f"{TASKS} tasks of {LENGTHS[0]} to {LENGTHS[-1]} words, {what}",
-            at_least=True,
-        )
+    return len(texts), costs
 
 
 def _cost(call: Callable[[str], object], task: str) -> float:

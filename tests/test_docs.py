@@ -16,8 +16,12 @@ from tools.make_host_table import TABLE, table_text
 
 from invariants import INVARIANTS
 from metier.core import ranking
+from metier.core.learned import MOST_DOCUMENTS
+from metier.flow.examples import MOST_RECORDED
 from metier.hosts.folders import FOLDERS
 from metier.hosts.known import HOSTS
+from metier.index.learned import MOST_LESSONS
+from metier.index.ranked import MOST_EXAMPLES
 from metier.values.capabilities import CapabilitiesConfig
 from proofs import PAGE, page
 from reference import (
@@ -288,6 +292,18 @@ def test_the_page_about_which_names_the_constants_of_the_ranker() -> None:
     ]
     assert [one for one in said if one not in text] == []
     assert pytest.approx(1 / 3) == ranking.BODY_EVIDENCE
+
+
+def test_the_page_about_examples_names_the_constants_of_the_model() -> None:
+    text = (DOCS / "examples.md").read_text()
+    assert ranking.OWN_EVIDENCE == 1 / 4
+    said = [
+        f"evidence = ¼ of the evidence without examples + {ranking.CHANCE_EVIDENCE:g}·chance",
+        f"Up to {MOST_DOCUMENTS} skills share a model, with up to {MOST_LESSONS:,} examples",
+        f"in its front matter, up to {MOST_EXAMPLES} |",
+        f"the latest {MOST_RECORDED:,} of each workspace",
+    ]
+    assert [one for one in said if one not in text] == []
 
 
 def test_the_ability_that_is_shown_is_the_one_of_the_example() -> None:

@@ -293,6 +293,16 @@ def test_outcomes_that_are_kept_and_one_that_is_not(metier_json: Metier, mess: P
         (mess / ".dci" / "state" / "reliability.v1.json").write_text("?")
 
 
+def test_examples_are_listed_exported_and_removed(metier_json: Metier, mess: Path) -> None:
+    for outcome in ("success", "failure"):
+        metier_json(mess, "history", "record", "good", outcome, "--task", f"a {outcome}")
+    follows(metier_json(mess, "examples", "list").data, "examples list")
+    follows(metier_json(mess, "examples", "export").data, "examples export")
+    removed = metier_json(mess, "examples", "remove", "--all").data
+    follows(removed, "examples remove")
+    assert removed == {"removed": 2}
+
+
 def test_labels_and_the_kill_switch(metier_json: Metier, mess: Path) -> None:
     for word in ("right", "wrong"):
         labelled = metier_json(mess, "hook", "stats", "label", decision(3)["id"], word).data

@@ -55,7 +55,7 @@ def test_the_commands_of_hooks_are_known_by_their_old_names() -> None:
         ("sync", "refresh"),
         ("logs", "hook stats decisions"),
         ("test", "lint"),
-        ("serve", "mcp"),
+        ("serve", "mcp' or 'web"),
         ("suggest", "which"),
     ],
 )

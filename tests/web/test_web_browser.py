@@ -155,7 +155,7 @@ def test_pages_work_with_the_keyboard_alone(watched: Watched) -> None:
     link = page.locator("tbody").get_by_role("link", name="release-notes").first
     link.focus()
     page.keyboard.press("Enter")
-    page.wait_for_url("**/document?*")
+    page.wait_for_url("**/document?**")
     page.get_by_role("heading", name="release-notes", level=1).wait_for()
 
 

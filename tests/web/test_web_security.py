@@ -249,7 +249,7 @@ def test_only_links_to_the_web_are_links(text: str) -> None:
 def test_a_link_to_the_web_shows_where_it_leads() -> None:
     found = rendered('[good.example](https://evil.example/"onclick="x)')
     assert "(evil.example)" in found
-    assert "onclick=" not in found.replace("&#34;onclick=&#34;", "")
+    assert "onclick=" not in found.replace("&quot;onclick=&quot;", "")
 
 
 def test_markdown_takes_time_in_proportion_to_its_length() -> None:

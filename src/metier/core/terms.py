@@ -106,12 +106,27 @@ def raw_words(text: str) -> list[str]:
     from unicodedata import normalize  # a hook with an ASCII prompt does not load it
 
     text = normalize("NFC", text)
-    others = [char for char in set(text) if not _is_in_words(char)]
+    others = _between_words(set(text))
     if len(others) > _MANY_SIGNS:
         return text.translate(dict.fromkeys(map(ord, others), " ")).split()
     for char in others:  # faster for a few
         text = text.replace(char, " ")
     return text.split()
+
+
+_inside: set[str] = set()
+_between: set[str] = set()
+_MOST_CHARACTERS = 10_000
+
+
+def _between_words(chars: set[str]) -> set[str]:
+    """Those of the characters that no word has; cached."""
+    if len(_inside) + len(_between) > _MOST_CHARACTERS:
+        _inside.clear()
+        _between.clear()
+    for char in chars - _inside - _between:
+        (_inside if _is_in_words(char) else _between).add(char)
+    return chars & _between
 
 
 def _is_in_words(char: str) -> bool:

@@ -6,16 +6,18 @@ Light: a refresh with nothing to learn imports no more than this.
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from metier.config import Config
 from metier.errors import StoreError
 from metier.index.store import Store
 from metier.storage.room import Room
 from metier.storage.workspace import TAUGHT_BY
-from metier.values.evals import EvalCase
 from metier.values.examples import Example
 from metier.values.files import Kind
+
+if TYPE_CHECKING:  # slow to import, and few workspaces have evaluation files
+    from metier.values.evals import EvalCase
 
 RECORDED = "examples.v1.jsonl"
 MOST_RECORDED = 1_000
@@ -90,7 +92,7 @@ def _parsed(line: bytes) -> Example | None:
     return Example(kind, name, task, is_for, "recorded") if texts and kind in KINDS else None
 
 
-def _of_case(case: EvalCase) -> Iterator[Example]:
+def _of_case(case: "EvalCase") -> Iterator[Example]:
     for name in case.skills:
         yield Example("skill", name, case.task, True, case.file)
     for name in case.not_skills or ([""] if case.nothing else []):

@@ -33,6 +33,8 @@ class _Arrays:
         self.postings: dict[str, Postings] = {}
         """Term → the key of each document that has it, and its stored weight."""
         self.size = 0
+        self.packed: dict[str, bytes] | None = None
+        """All postings as they are stored, unless there are too many."""
 
 
 class ArrayPool(CachedPool):
@@ -44,8 +46,30 @@ class ArrayPool(CachedPool):
         if memory.arrays is None:
             memory.arrays = _Arrays(self.all_nameable())
             memory.postings.clear()
+            self._read_all(memory.arrays)
         found: _Arrays = memory.arrays
         return found
+
+    def _read_all(self, arrays: _Arrays) -> None:
+        """Read all postings at once: many questions have many terms."""
+        where = "FROM posting WHERE field = ?"
+        [(size,)] = self._answer(f"SELECT total(found) {where}", (self._field,))
+        if size <= MOST_POSTINGS:
+            rows = self._answer(f"SELECT term, found, postings {where}", (self._field,))
+            arrays.packed = {term: packed for term, _, packed in rows}
+            self._memory.found = {term: found for term, found, _ in rows}
+
+    def found(self, terms: Sequence[str]) -> Mapping[str, int]:
+        if self._arrays.packed is None:
+            return super().found(terms)
+        known = self._memory.found
+        return {term: known[term] for term in terms if term in known}
+
+    def packed(self, terms: Sequence[str]) -> list[tuple[str, bytes]]:
+        known = self._arrays.packed
+        if known is None:
+            return super().packed(terms)
+        return [(term, known[term]) for term in terms if term in known]
 
     def matches(self, weights: Mapping[str, float]) -> Matches:
         arrays = self._arrays

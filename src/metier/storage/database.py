@@ -7,7 +7,6 @@ import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar, NamedTuple, TypeVar
-from urllib.parse import quote
 
 from metier.errors import DamagedError, StoreError
 from metier.storage.room import Room
@@ -75,7 +74,7 @@ class Database:
         """Open an existing file, in which nothing can be written. Raises `StoreError`."""
         with cls._named_errors(path):
             _vet(*os.path.split(os.path.abspath(path)))
-            address = f"file:{quote(os.path.abspath(path))}?mode=ro"
+            address = f"file:{_escaped(os.path.abspath(path))}?mode=ro"
             connection = cls._connected(address, busy_seconds)
         database = cls(connection, path)
         database.is_read_only = True
@@ -275,6 +274,11 @@ class Database:
         return kind(
             message.format(it=cls.called), code=name, where=path, hint=hint or cls.if_damaged
         )
+
+
+def _escaped(path: str) -> str:
+    """A path in an address of SQLite."""
+    return path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
 
 
 def _create_safely(path: str) -> None:

@@ -76,6 +76,7 @@ class Postgres:
         self._connection: Connection | None = None
         self._lock = threading.RLock()
         self._stopped = threading.Event()
+        self._is_closed = False
 
     def open(self) -> None:
         """Connect now, without patience. Raises `StoreError`."""
@@ -96,6 +97,7 @@ class Postgres:
     def close(self) -> None:
         self.stop()
         with self._lock:
+            self._is_closed = True
             self._disconnect()
 
     def call(self, job: Callable[[Connection], T], *, patience: float | None = None) -> T:
@@ -132,6 +134,8 @@ class Postgres:
 
     def _connected(self) -> Connection:
         connection = self._connection
+        if self._is_closed:  # nobody would close another connection
+            raise psycopg.OperationalError("the connection was closed")
         if connection is None or connection.closed:
             connection = self._connect()
             try:

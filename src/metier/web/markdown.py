@@ -4,17 +4,20 @@ Headings, lists, quotes, tables, code, emphasis and links to http(s) are kept; e
 text. A link shows where it leads. Linear in the length of the text.
 """
 
+import html
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
-from metier.safety.escapes import visible
+from metier.web.words import shown
 
 LONGEST = 300_000
 """A longer text is shown as it is."""
+_LONGEST_KEPT = 40_000
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})[^`\n]*")
 _HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#*)?[ \t]*")
 _ITEM = re.compile(r"([ \t]*)(?:[-+*]|(\d{1,9})[.)])[ \t]+(.*)")
@@ -30,6 +33,8 @@ _INLINE = re.compile(
 )
 _WEB = ("http://", "https://")
 _MOST_DEPTH = 8
+_MARKS = frozenset("#>-+*_`~0123456789")
+"""How a line starts that may not be paragraph text."""
 
 
 class _Item(NamedTuple):
@@ -41,11 +46,25 @@ class _Item(NamedTuple):
 def rendered(text: str) -> Markup:
     """A text as HTML; every character of it is escaped."""
     if len(text) > LONGEST:
-        return Markup("<pre>{}</pre>").format(visible(text))
-    return Markup("\n").join(_blocks(text.replace("\r\n", "\n").replace("\r", "\n").split("\n"), 0))
+        return Markup(f"<pre>{_text(text)}</pre>")
+    return _rendered(text) if len(text) > _LONGEST_KEPT else _kept(text)
 
 
-def _blocks(lines: Sequence[str], depth: int) -> Iterator[Markup]:
+@lru_cache(maxsize=256)
+def _kept(text: str) -> Markup:
+    """The same document is often shown again."""
+    return _rendered(text)
+
+
+def _rendered(text: str) -> Markup:
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    return Markup("\n".join(_blocks(lines, 0)))
+
+
+# Below, texts are HTML; `_text` makes one of what a document says.
+
+
+def _blocks(lines: Sequence[str], depth: int) -> Iterator[str]:
     at = 0
     while at < len(lines):
         line = lines[at]
@@ -53,19 +72,18 @@ def _blocks(lines: Sequence[str], depth: int) -> Iterator[Markup]:
             at += 1
         elif found := _FENCE.fullmatch(line):
             at, code = _fenced(lines, at, found[1])
-            yield Markup("<pre><code>{}</code></pre>").format(visible(code))
+            yield f"<pre><code>{_text(code)}</code></pre>"
         elif found := _HEADING.fullmatch(line):
             level = min(len(found[1]) + 2, 6)
-            yield Markup(f"<h{level}>{{}}</h{level}>").format(_inline(found[2] or ""))
+            yield f"<h{level}>{_inline(found[2] or '')}</h{level}>"
             at += 1
         elif _RULE.fullmatch(line):
-            yield Markup("<hr>")
+            yield "<hr>"
             at += 1
         elif _QUOTE.fullmatch(line) and depth < _MOST_DEPTH:
             at, inner = _quoted(lines, at)
-            yield Markup("<blockquote>{}</blockquote>").format(
-                Markup("\n").join(_blocks(inner, depth + 1))
-            )
+            quoted = "\n".join(_blocks(inner, depth + 1))
+            yield f"<blockquote>{quoted}</blockquote>"
         elif _ITEM.fullmatch(line):
             at, shown = _list(lines, at)
             yield shown
@@ -95,7 +113,7 @@ def _quoted(lines: Sequence[str], at: int) -> tuple[int, list[str]]:
     return at, inner
 
 
-def _list(lines: Sequence[str], at: int) -> tuple[int, Markup]:
+def _list(lines: Sequence[str], at: int) -> tuple[int, str]:
     """Items one below the other; deeper ones are indented by a class, not nested."""
     first, items = _ITEM.fullmatch(lines[at]), list[_Item]()
     is_ordered = first is not None and bool(first[2])
@@ -108,54 +126,54 @@ def _list(lines: Sequence[str], at: int) -> tuple[int, Markup]:
         else:
             break
         at += 1
-    shown = Markup("").join(map(_item, items))
     name = "ol" if is_ordered else "ul"
-    return at, Markup(f"<{name}>{{}}</{name}>").format(shown)
+    return at, f"<{name}>{''.join(map(_item, items))}</{name}>"
 
 
-def _item(one: _Item) -> Markup:
-    number, indent, text = one.number, one.indent, " ".join(one.lines)
-    value = Markup(' value="{}"').format(int(number)) if number and int(number) < 1 << 31 else ""
-    return Markup('<li class="in{}"{}>{}</li>').format(indent, value, _inline(text))
+def _item(one: _Item) -> str:
+    number = int(one.number) if one.number else 1 << 31
+    value = f' value="{number}"' if number < 1 << 31 else ""
+    return f'<li class="in{one.indent}"{value}>{_inline(" ".join(one.lines))}</li>'
 
 
 def _is_divider(line: str) -> bool:
     return "-" in line and len(line) < 2_000 and _DIVIDER.fullmatch(line) is not None
 
 
-def _table(lines: Sequence[str], at: int) -> tuple[int, Markup]:
-    head = Markup("").join(Markup("<th>{}</th>").format(_inline(one)) for one in _cells(lines[at]))
+def _table(lines: Sequence[str], at: int) -> tuple[int, str]:
+    head = "".join(f"<th>{_inline(one)}</th>" for one in _cells(lines[at]))
     at += 2
     rows = []
     while at < len(lines) and "|" in lines[at] and lines[at].strip():
-        cells = Markup("").join(
-            Markup("<td>{}</td>").format(_inline(one)) for one in _cells(lines[at])
-        )
-        rows.append(Markup("<tr>{}</tr>").format(cells))
+        cells = "".join(f"<td>{_inline(one)}</td>" for one in _cells(lines[at]))
+        rows.append(f"<tr>{cells}</tr>")
         at += 1
-    body = Markup("").join(rows)
-    shown = Markup('<div class="scroll"><table><thead><tr>{}</tr></thead><tbody>{}</tbody></table>')
-    return at, shown.format(head, body) + Markup("</div>")
+    table = f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+    return at, f'<div class="scroll" tabindex="0">{table}</div>'
 
 
 def _cells(line: str) -> list[str]:
     return [one.strip() for one in line.strip().removeprefix("|").removesuffix("|").split("|")]
 
 
-def _paragraph(lines: Sequence[str], at: int) -> tuple[int, Markup]:
+def _paragraph(lines: Sequence[str], at: int) -> tuple[int, str]:
     start = at
     at += 1
     while at < len(lines) and lines[at].strip() and not _starts_block(lines[at]):
         at += 1
-    return at, Markup("<p>{}</p>").format(_inline("\n".join(lines[start:at])))
+    return at, f"<p>{_inline(chr(10).join(lines[start:at]))}</p>"
 
 
 def _starts_block(line: str) -> bool:
+    if line.lstrip(" \t")[:1] not in _MARKS:
+        return False
     return any(one.fullmatch(line) for one in (_FENCE, _HEADING, _RULE, _QUOTE, _ITEM))
 
 
-def _inline(text: str) -> Markup:
+def _inline(text: str) -> str:
     """Code spans first, then emphasis and links in what is between them."""
+    if "`" not in text:
+        return _emphasised(text)
     marks = [(found.start(), found[0]) for found in _CODE.finditer(text)]
     next_same: dict[int, int] = {}
     last: dict[str, int] = {}
@@ -172,38 +190,40 @@ def _inline(text: str) -> Markup:
         start, mark = marks[number]
         end = marks[closing][0]
         shown.append(_emphasised(text[at:start]))
-        shown.append(Markup("<code>{}</code>").format(visible(text[start + len(mark) : end])))
+        shown.append(f"<code>{_text(text[start + len(mark) : end])}</code>")
         at, number = end + len(mark), closing + 1
     shown.append(_emphasised(text[at:]))
-    return Markup("").join(shown)
+    return "".join(shown)
 
 
-def _emphasised(text: str) -> Markup:
+def _emphasised(text: str) -> str:
+    if not ("*" in text or "_" in text or "](" in text):
+        return _text(text)
     shown, at = [], 0
     for found in _INLINE.finditer(text):
         shown.append(_text(text[at : found.start()]))
         shown.append(_marked(found))
         at = found.end()
     shown.append(_text(text[at:]))
-    return Markup("").join(shown)
+    return "".join(shown)
 
 
-def _marked(found: re.Match[str]) -> Markup:
+def _marked(found: re.Match[str]) -> str:
     if found["strong"] is not None:
-        return Markup("<strong>{}</strong>").format(_text(found["strong"]))
+        return f"<strong>{_text(found['strong'])}</strong>"
     plain = found["star"] if found["star"] is not None else found["line"]
     if plain is not None:
-        return Markup("<em>{}</em>").format(_text(plain))
+        return f"<em>{_text(plain)}</em>"
     return _text(found[0]) if found[0].startswith("!") else _link(found["text"], found["to"])
 
 
-def _link(text: str, to: str) -> Markup:
+def _link(text: str, to: str) -> str:
     """A link to the web with its host beside it; any other is text."""
     host = _host(to)
     if not host:
-        return Markup('{} <span class="to">({})</span>').format(_text(text), _text(to))
-    shown = Markup('<a href="{}" rel="noopener noreferrer" target="_blank">{}</a>')
-    return shown.format(to, _text(text)) + Markup(' <span class="to">({})</span>').format(host)
+        return f'{_text(text)} <span class="to">({_text(to)})</span>'
+    start = f'<a href="{_text(to)}" rel="noopener noreferrer" target="_blank">'
+    return f'{start}{_text(text)}</a> <span class="to">({_text(host)})</span>'
 
 
 def _host(to: str) -> str:
@@ -215,5 +235,6 @@ def _host(to: str) -> str:
         return ""
 
 
-def _text(text: str) -> Markup:
-    return escape(visible(text))
+def _text(text: str) -> str:
+    """What a document says, as HTML."""
+    return html.escape(shown(text))

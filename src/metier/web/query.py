@@ -1,5 +1,6 @@
 """What an address asks for."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from urllib.parse import quote_plus
 
@@ -63,9 +64,16 @@ class Query:
         return encoded(self.items)
 
 
+_SAFE = re.compile(r"[\w.~:/ -]*", re.ASCII)
+
+
 def encoded(items: Iterable[tuple[str, str]]) -> str:
-    """As `urlencode`, in half the time."""
-    return "&".join([f"{quote_plus(name)}={quote_plus(value)}" for name, value in items])
+    """As `urlencode`; a value that needs no escape is much faster."""
+    return "&".join([f"{_quoted(name)}={_quoted(value)}" for name, value in items])
+
+
+def _quoted(text: str) -> str:
+    return text.replace(" ", "+") if _SAFE.fullmatch(text) else quote_plus(text)
 
 
 def address(page: str, query: Query | None = None, /, **values: Value) -> str:

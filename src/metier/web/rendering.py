@@ -13,6 +13,7 @@ from metier import __version__
 from metier.safety.escapes import escaped_json
 from metier.web import pictures
 from metier.web.markdown import rendered
+from metier.web.marking import pieces_html
 from metier.web.page import to_plain
 from metier.web.query import address
 from metier.web.rows import rows_html
@@ -36,6 +37,7 @@ def environment() -> jinja2.Environment:
         bar=pictures.bar,
         columns=pictures.columns,
         part=pictures.Part,
+        pieces_html=pieces_html,
         rows_html=rows_html,
         sparkline=pictures.sparkline,
         stacked=pictures.stacked,

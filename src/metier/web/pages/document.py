@@ -17,6 +17,7 @@ from metier.values.outcomes import Issue
 from metier.values.rows import Row
 from metier.web.page import Data, Page, View
 
+_DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 _LONGEST_TEXT = 400_000
 _ELSEWHERE = ("name", "description", "when_to_use")
 _CLAUSES = (
@@ -44,7 +45,7 @@ def _kind(name: str) -> Kind:
 def _document(view: View, row: Row) -> dict[str, Any]:
     catalog = view.catalog
     body, problem, contract = _text(catalog, row)
-    others = [one for one in catalog.find(row.kind, row.name) if one.id != row.id]
+    others = [one for one in catalog.find(row.kind, row.name) if one.path != row.path]
     return {
         "kind": row.kind,
         "id": row.id,
@@ -120,7 +121,8 @@ def _plain(value: Any) -> str:
         return ", ".join(value)
     if not isinstance(value, (list, dict)):
         return str(value).lower() if isinstance(value, bool) else str(value)
-    return str(yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=80)).rstrip()
+    text = yaml.dump(value, Dumper=_DUMPER, sort_keys=False, allow_unicode=True, width=80)
+    return str(text).rstrip()
 
 
 def _finding(issue: Issue) -> dict[str, Any]:

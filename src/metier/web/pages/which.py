@@ -3,15 +3,14 @@
 from collections.abc import Sequence
 from typing import Any
 
-from metier.core.terms import terms
 from metier.hosts import HOOKED
 from metier.values.which import RankedDocument, Which
-from metier.web.marking import marked_words
+from metier.web.marking import marked_words, stems
 from metier.web.page import Data, Page, View
 
 LONGEST_TASK = 10_000
-_LIMIT = 6
-_MOST_TEXT = 320
+_LIMIT = 5
+_MOST_TEXT = 240
 
 
 def build(view: View) -> Data:
@@ -71,7 +70,7 @@ def _task_words(found: Which) -> list[dict[str, str]]:
 
 
 def _stems(words: Sequence[str]) -> frozenset[str]:
-    return frozenset(term for word in words for term in terms(word))
+    return frozenset(stem for word in words for stem in stems(word))
 
 
 def _command(data: Data) -> list[str]:
