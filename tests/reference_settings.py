@@ -90,12 +90,18 @@ MEANINGS = {
         " `schema`, `folder`, `timeout`, `stdin` (`none`, `json`), `output` (`text`, `json`),"
         ' `environment`, `raw`; `allow = ["NAME"]` consents to it'
     ),
+    "encoder": (
+        "`kind` is `onnx` or `static`, with `file` (and `tokenizer`), or `http`, with `url`,"
+        " `model` and, if you like, `api-key-env`: what gives skills and tasks their vectors in"
+        " place of the built-in words, except in hooks; `timeout = 5` and `refresh-timeout = 30`,"
+        " in seconds, for a task and for the documents of a refresh: [encoders](../encoders.md)"
+    ),
     "mcp": (
         "`[mcp.NAME]`: a server whose tools agents may call, with `command`, `args`, `env`,"
         " `folder`, or `url`, `headers`; `timeout`"
     ),
 }
-TABLES = ("teams", "probes", "capabilities", "models", "tools", "mcp")
+TABLES = ("teams", "probes", "capabilities", "models", "tools", "mcp", "encoder")
 OF_CARDS = {
     "enabled": "`false` switches cards and hooks off",
     "maxTokens": "the most tokens that cards take",

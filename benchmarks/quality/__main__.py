@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.folders import own_folders
-from benchmarks.quality import examples, minilm, order, ranking, speaking
+from benchmarks.quality import encoder, examples, minilm, order, ranking, speaking
 from benchmarks.quality.data import (
     Document,
     data_folder,
@@ -110,6 +110,7 @@ class Run:
             *labelled,
             *self.taught(),
             self.same_order(),
+            *encoder.run(self.data, self.scratch),
         ]
         return Results(sets, [*beside, *large], bars, [*chatter, *self.heard])
 
@@ -256,7 +257,8 @@ One run: {versions()}.
   `bm25()` with `porter unicode61` over name, description, body and examples, any word of the task
   that is no stop word. Both count a word of the task once, which made them stronger here.
 - MiniLM: all-MiniLM-L6-v2, cosine with all text of a document, at most 256 tokens. RRF: reciprocal
-  rank fusion of BM25 and MiniLM, k = 60.
+  rank fusion of BM25 and MiniLM, k = 60. MiniLM.onnx as the encoder: metier with the same model in
+  an ONNX file under `[encoder]` ([encoders](encoders.md)).
 {sampled}
 - Intervals are 95 %. Differences are compared in pairs, {RESAMPLES:,} bootstrap samples of the
   tasks with a fixed seed; a mean over sets samples each set by itself; single shares have Wilson's

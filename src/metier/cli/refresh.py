@@ -14,6 +14,7 @@ from metier.flow.state import is_shared
 from metier.storage.places import state_room
 from metier.values.files import KINDS, PLURAL
 from metier.values.outcomes import Issue
+from metier.values.which import BUILT_IN
 
 
 @metier_command("refresh", catalog=False)
@@ -35,6 +36,9 @@ def command(session: Session, background: bool) -> None:
 
 def _refresh(session: Session, catalog: Catalog) -> None:
     is_new = not catalog.is_built()
+    encoding = catalog.encoding if catalog.config.encoder is not None else None
+    if encoding is not None:
+        encoding.retry()
     refreshed = session.refresh(catalog)
     prepare_hooks(session, is_silent=True)
     if session.as_json:
@@ -43,7 +47,8 @@ def _refresh(session: Session, catalog: Catalog) -> None:
             "exclusions": [one.to_json() for one in catalog.excluded(shown)],
             "issues": [shown.issue(one) for one in catalog.issues(shown)],
         }
-        session.print_json({**refreshed.to_json(), **found})
+        meaning = BUILT_IN if encoding is None else encoding.meaning
+        session.print_json({**refreshed.to_json(), **found, "meaning": meaning})
         return
     if catalog.is_kept:
         session.note(f"{'built' if is_new else 'refreshed'} {catalog.store.path}")
@@ -52,6 +57,8 @@ def _refresh(session: Session, catalog: Catalog) -> None:
     for issue in failed_sources(catalog):
         source = f"source {issue.path}: " if issue.code == "SRC901" else ""
         session.tell(f"warning: {source}{issue.message} ({issue.code})")
+    if encoding is not None and encoding.warning:
+        session.tell(encoding.warning)
 
 
 @contextmanager

@@ -179,8 +179,8 @@ class Session:
         return catalog
 
     def refresh(self, catalog: Catalog) -> Refreshed:
-        with self.progress("reading") as on_progress:
-            refreshed = catalog.refresh(on_progress)
+        with self.progress("reading") as reading, self.progress("encoding", after=1) as encoding:
+            refreshed = catalog.refresh(reading, on_encoded=encoding)
         if catalog.store.was_damaged or self.met_damage:
             self.note(f"the catalog of {catalog.workspace} was damaged and has been built again")
         return refreshed

@@ -52,10 +52,13 @@ def command(
         raise UsageError("--each and --expect do not go together", hint="metier which --help")
     with session.catalog() as catalog:
         answers = [catalog.which(one, host=host, expect=expect, limit=limit) for one in tasks]
+        encoding = catalog.encoding if catalog.config.encoder is not None else None
         may_speak = not catalog.trust.is_trusted or catalog.trust.speak
     notes = [] if each else answers[0].notes
     for note in notes if may_speak else [*notes, _SILENT]:
         session.note(note)
+    if encoding is not None:
+        session.note(encoding.warning or f"meaning: {answers[0].meaning}")
     if session.as_json:
         session.print_json([one.to_json() for one in answers] if each else answers[0].to_json())
     elif each:

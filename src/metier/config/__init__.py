@@ -20,6 +20,7 @@ from metier.values.capabilities import CapabilitiesConfig
 from metier.values.files import Kind
 from metier.values.running import ModelSettings, ServerSetting, ToolSettings
 from metier.values.settings import DEFAULT_MIN_SIGNAL, LintSettings
+from metier.values.settings import EncoderSettings as EncoderSettings
 from metier.values.settings import Mount as Mount
 from metier.values.settings import ProbeSetting as ProbeSetting
 from metier.values.settings import QueueSetting as QueueSetting
@@ -64,6 +65,8 @@ class Config(NamedTuple):
     models: ModelSettings = ModelSettings()
     tools: ToolSettings = ToolSettings()
     servers: tuple[ServerSetting, ...] = ()
+    encoder: EncoderSettings | None = None
+    """What gives texts their vectors in place of the built-in word table."""
     state_folder: str = ""
     """The folder of all state, if set."""
     state_url: DatabaseUrl | None = None

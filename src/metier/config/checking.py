@@ -20,6 +20,7 @@ from metier.values.running import (
 )
 from metier.values.settings import (
     QUEUE_FORM,
+    EncoderSettings,
     Mount,
     ProbeSetting,
     QueueSetting,
@@ -86,6 +87,18 @@ def _servers(table: Mapping[str, Any], source: str) -> tuple[ServerSetting, ...]
         if bool(entry.get("command")) == bool(entry.get("url")):
             raise wrong(dotted(("mcp", name)), "a table with either 'command' or 'url'", source)
     return tuple(ServerSetting(name=name, **_entry("mcp", entry)) for name, entry in table.items())
+
+
+def _encoder(table: Mapping[str, Any], source: str) -> EncoderSettings:
+    """A file, or an address and the name of a model."""
+    field = SETTINGS["encoder"].field.fields or {}
+    wanted = ("url", "model") if table["kind"] == "http" else ("file",)
+    for name in wanted:
+        if not table.get(name):
+            raise wrong(f"encoder.{name}", f"set for the kind '{table['kind']}'", source)
+    return EncoderSettings(
+        **{name.replace("-", "_"): plain(value, field[name]) for name, value in table.items()}
+    )
 
 
 def _probes(table: Mapping[str, Any], _source: str) -> tuple[ProbeSetting, ...]:
@@ -180,6 +193,7 @@ _MAKERS: dict[str, Callable[[Any, str], Any]] = {
     "models": _models,
     "tools": _tools,
     "mcp": _servers,
+    "encoder": _encoder,
     "probes": _probes,
     "mounts": _mounts,
     "state.url": _state_url,

@@ -2,8 +2,14 @@
 
 from collections.abc import Sequence
 
-from metier.config import Config
-from metier.config.powers import UNREADABLE, file_digest, files_of
+from metier.config import Config, EncoderSettings
+from metier.config.powers import (
+    LARGEST_ENCODER,
+    LARGEST_FILE,
+    UNREADABLE,
+    file_digest,
+    files_of,
+)
 from metier.errors import TrustError
 from metier.values.trust import Trust
 
@@ -22,8 +28,19 @@ def consented(tool: str, agent_id: str, config: Config, trust: Trust) -> bool:
 
 def check_files(argv: Sequence[str], folder: str, workspace: str, trust: Trust) -> None:
     """Raise `TrustError` if a file that a command names has changed since it was trusted."""
-    for path in files_of(("tools.", {"argv": list(argv), "folder": folder}), workspace):
-        now = file_digest(path, workspace)
+    paths = files_of(("tools.", {"argv": list(argv), "folder": folder}), workspace)
+    _check(paths, workspace, trust, LARGEST_FILE)
+
+
+def check_encoder(encoder: EncoderSettings, workspace: str, trust: Trust) -> None:
+    """Raise `TrustError` if a file of the workspace's encoder has changed since it was trusted."""
+    named = {"file": encoder.file, "tokenizer": encoder.tokenizer}
+    _check(files_of(("encoder", named), workspace), workspace, trust, LARGEST_ENCODER)
+
+
+def _check(paths: Sequence[str], workspace: str, trust: Trust, largest: int) -> None:
+    for path in paths:
+        now = file_digest(path, workspace, largest)
         if trust.files.get(path) != now or now.startswith(UNREADABLE):
             raise TrustError(
                 f"{path} has changed since you trusted this workspace",

@@ -52,7 +52,17 @@ def _setting(key: str, value: Any, powers: Powers) -> tuple[str, str]:
         address = entry.get("base-url") or "its own address"
         prices = f"; prices = {_shown(entry['prices'])}" if entry.get("prices") else ""
         return "model", f"{name}: {address}{key_text}{prices}"
+    if key == "encoder" and entry:
+        return "encoder", _encoder(entry)
     return "setting", f"{key} = {json.dumps(value, ensure_ascii=False)}"
+
+
+def _encoder(entry: Mapping[str, Any]) -> str:
+    """What reads, or receives, the texts of skills and tasks."""
+    rest = {name: one for name, one in entry.items() if name not in ("kind", "file", "url")}
+    where = entry.get("url") if entry.get("kind") == "http" else entry.get("file")
+    verb = "are sent to" if entry.get("kind") == "http" else "are encoded by"
+    return f"texts of skills and tasks {verb} {where}{f'; {_shown(rest)}' if rest else ''}"
 
 
 def _argv(argv: Any) -> str:

@@ -163,6 +163,16 @@ def _owned_models(models: Any, owner: str) -> Any:
     return models._replace(providers=providers)
 
 
+def _owned_encoder(encoder: Any, owner: str) -> Any:
+    is_users = owner == "user"
+    return encoder._replace(plain_http=is_users, is_users=is_users)
+
+
+def _strongest(stronger: Any, _weaker: Any) -> Any:
+    """No part of a weaker table: a key of the user's is not for another's address."""
+    return stronger
+
+
 def _joined_by(name: str) -> Callable[[Any, Any], Any]:
     def joined(stronger: Any, weaker: Any) -> Any:
         known = {getattr(entry, name) for entry in stronger}
@@ -193,4 +203,5 @@ _BY_NAME: dict[str, _Merging] = {
     "mcp": _Merging(_owned_servers, _joined_servers),
     "tools": _Merging(_owned_tools, ToolSettings.joined),
     "models": _Merging(_owned_models, _joined_models),
+    "encoder": _Merging(_owned_encoder, _strongest),
 }

@@ -11,12 +11,15 @@ from metier.config.layers import Layer
 from metier.config.merging import is_inside_text
 from metier.config.settings import class_of, entries
 from metier.core.paths import is_inside
-from metier.storage.room import read_regular
+from metier.storage.room import regular_digest
 from metier.values.trust import NOTHING, Consent
 
 VERSION = 1
 UNREADABLE = "unreadable"
 LARGEST_FILE = 64 * 1024 * 1024
+LARGEST_ENCODER = 2 * 1024 * 1024 * 1024
+TOKENIZER = "tokenizer.json"
+"""Beside a model, unless the settings name another file."""
 
 
 class Powers(NamedTuple):
@@ -72,6 +75,10 @@ class Powers(NamedTuple):
                 variable = entry.get("api-key-env")
                 if isinstance(variable, str) and variable:
                     found.setdefault(variable, []).append(key_host(key[7:], entry))
+        encoder = self.settings.get("encoder")
+        variable = encoder.get("api-key-env") if isinstance(encoder, dict) else None
+        if isinstance(encoder, dict) and isinstance(variable, str) and variable:
+            found.setdefault(variable, []).append(encoder_host(encoder))
         return {variable: sorted(set(hosts)) for variable, hosts in sorted(found.items())}
 
 
@@ -84,6 +91,11 @@ def key_host(provider: str, entry: Mapping[str, Any]) -> str:
         return urlsplit(address).netloc or f"{provider} (its own address)"
     except ValueError:
         return f"nowhere: {address} is not an address"
+
+
+def encoder_host(entry: Mapping[str, Any]) -> str:
+    """The host that receives the key of the encoder."""
+    return key_host("encoder", {"base-url": entry.get("url")})
 
 
 def _json_digest(value: Any) -> str:
@@ -123,14 +135,20 @@ def _plain(value: Any) -> Any:
 
 
 def named_files(settings: Mapping[str, Any], workspace: str) -> dict[str, str]:
-    """The sha256 of every workspace file that a tool, server or probe names, by its path."""
+    """The sha256 of every workspace file that a tool, server, probe or encoder names."""
     paths = {path for setting in settings.items() for path in files_of(setting, workspace)}
-    return {path: file_digest(path, workspace) for path in sorted(paths)}
+    large = files_of(("encoder", settings.get("encoder")), workspace)
+    return {
+        path: file_digest(path, workspace, LARGEST_ENCODER if path in large else LARGEST_FILE)
+        for path in sorted(paths)
+    }
 
 
 def files_of(setting: tuple[str, Any], workspace: str) -> list[str]:
-    """The workspace files that the command of a setting names."""
+    """The workspace files that the command, or the encoder, of a setting names."""
     key, entry = setting
+    if key == "encoder" and isinstance(entry, Mapping):
+        return _encoder_files(entry, workspace)
     if not isinstance(entry, Mapping) or not key.startswith(("mcp.", "tools.", "probes.")):
         return []
     env = entry.get("env")
@@ -143,6 +161,17 @@ def files_of(setting: tuple[str, Any], workspace: str) -> list[str]:
     parts = {part for word in words for part in _PARTS.findall(word)}
     inside = {_inside(part, base, workspace) for part in parts for base in folders}
     found |= {path for path in inside if path and _is_program(os.path.join(workspace, path))}
+    return sorted(path for path in found if path)
+
+
+def _encoder_files(entry: Mapping[str, Any], workspace: str) -> list[str]:
+    """The model of an encoder and its tokenizer, as far as they are in the workspace."""
+    file, tokenizer = entry.get("file"), entry.get("tokenizer")
+    if not isinstance(file, str) or not file:
+        return []
+    if not isinstance(tokenizer, str) or not tokenizer:
+        tokenizer = os.path.join(os.path.dirname(file), TOKENIZER)
+    found = {_inside(name, workspace, workspace) for name in (file, tokenizer)}
     return sorted(path for path in found if path)
 
 
@@ -188,12 +217,12 @@ def _inside(name: str, folder: str, workspace: str) -> str:
     return os.path.relpath(path, workspace) if is_link else ""
 
 
-def file_digest(path: str, workspace: str) -> str:
+def file_digest(path: str, workspace: str, largest: int | None = None) -> str:
     """The sha256 of a workspace file, or why it was not read, such as a link out."""
     real = os.path.realpath(os.path.join(workspace, path))
     if not is_inside(real, workspace):
         return f"link to {real}"
     try:
-        return hashlib.sha256(read_regular(real, LARGEST_FILE)).hexdigest()
+        return regular_digest(real, LARGEST_FILE if largest is None else largest)
     except OSError as error:
         return f"{UNREADABLE}: {error.strerror}"

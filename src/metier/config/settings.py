@@ -77,6 +77,18 @@ _SERVER = _table(
         "timeout": _SECONDS,
     }
 )
+_ENCODER = _table(
+    {
+        "kind": text(required=True, choices=("onnx", "static", "http")),
+        "file": text(),
+        "tokenizer": text(),
+        "url": text(),
+        "model": text(),
+        "api-key-env": text(),
+        "timeout": _SECONDS,
+        "refresh-timeout": _SECONDS,
+    }
+)
 _QUEUE = _table(
     {
         "concurrency": integer(1, 100_000),
@@ -191,6 +203,7 @@ SETTINGS: dict[str, Setting] = {
     "models": Setting("power", "models", _table({"default": text()}, _PROVIDER)),
     "tools": Setting("power", "tools", _table({"allow": _TEXTS}, _COMMAND)),
     "mcp": Setting("power", "servers", _table(others=_SERVER)),
+    "encoder": Setting("power", "encoder", _ENCODER),
     "state.folder": Setting("user", "state_folder", text()),
     "state.url": Setting("power", "state_url", text(shortest=1), "METIER_STATE_URL"),
     "state.url-file": Setting("power", "state_url_file", text()),

@@ -20,11 +20,10 @@ the order of their chances:
 
 from __future__ import annotations
 
-from math import fsum
 from operator import itemgetter
 
 from metier.core.terms import ASKING, parts_of, plain_words, raw_words, searched
-from metier.core.weights import IMPACTS, NO_WEIGHT, WEIGHTS, by_length, idf, saturated
+from metier.core.weights import IMPACTS, NO_WEIGHT, WEIGHTS, by_length, idf, saturated, z_scores
 from metier.core.word_table import UNIT, dot, shipped_table
 
 TYPE_CHECKING = False
@@ -132,6 +131,8 @@ class Pool:
     """How many there are."""
     mean: Vector | None
     """The mean of their vectors."""
+    scale = 1.0
+    """Times this, their cosines are like those of the word table."""
 
     def found(self, terms: Sequence[str]) -> Mapping[str, int]:
         """How many documents have each term outside their body; absent terms are not there."""
@@ -203,6 +204,9 @@ class Ranked:
 
 class Task:
     """The words of a task, ready for any pool."""
+
+    encoded = False
+    """Whether its vector is that of the user's encoder."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -404,10 +408,10 @@ def _ordered_by_meaning(found: list[Ranked], task: Task, pool: Pool) -> list[Ran
     if own is not None and pool.mean is not None:
         _compare(found, own, pool.mean, pool)
     best = max((one.words for one in found), default=0.0)
-    by_words = _z(
+    by_words = z_scores(
         [(one.words / best if best > 0 else 0.0) + NAME_SHARE * one.share for one in found]
     )
-    by_meaning = _z([one.cosine for one in found])
+    by_meaning = z_scores([one.cosine for one in found])
     gate = MEANING * min(1.0, FULL_MEANING / max(1, len(task.counts)))
     for one, words, meaning in zip(found, by_words, by_meaning, strict=True):
         one.score = round(words + gate * meaning, 6)
@@ -438,13 +442,4 @@ def _compare(found: Sequence[Ranked], task: Vector, mean: Vector, pool: Pool) ->
     for one, along_mean, along in dots:
         if one.document.vector is not None:
             length = max(1, middle - 2 * along_mean) ** 0.5
-            one.cosine = round((along - beside) / max(1.0, length * own_length), 9)
-
-
-def _z(numbers: Sequence[float]) -> list[float]:
-    """How many standard deviations above the mean each number is."""
-    if not numbers:
-        return []
-    mean = fsum(numbers) / len(numbers)
-    spread = (fsum((number - mean) ** 2 for number in numbers) / len(numbers)) ** 0.5
-    return [(number - mean) / spread if spread > 1e-9 else 0.0 for number in numbers]
+            one.cosine = round(pool.scale * (along - beside) / max(1.0, length * own_length), 9)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from math import log
+from math import fsum, log
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 K1 = 1.2
 LEAST_AGAINST = 1.5
@@ -44,3 +48,12 @@ def stored_weight(weight: float) -> int:
     """A weight outside the body as its place in `WEIGHTS`."""
     place = round((weight - _LEAST_WEIGHT) * WEIGHT_STEP)
     return min(max(place, 0), len(WEIGHTS) - 1)
+
+
+def z_scores(numbers: Sequence[float]) -> list[float]:
+    """How many standard deviations above the mean each number is."""
+    if not numbers:
+        return []
+    mean = fsum(numbers) / len(numbers)
+    spread = (fsum((number - mean) ** 2 for number in numbers) / len(numbers)) ** 0.5
+    return [(number - mean) / spread if spread > 1e-9 else 0.0 for number in numbers]

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from metier.config import Config, Settings, find_workspace, read_settings
 from metier.config.owners import foreign_owner, main_worktree
-from metier.config.powers import Powers, key_host, named_files, power_settings
+from metier.config.powers import Powers, encoder_host, key_host, named_files, power_settings
 from metier.config.record import Entry, TrustRecord
 from metier.core.paths import is_utf8
 from metier.discover.roots import roots_for
@@ -208,11 +208,18 @@ def _agents(settings: Settings, environ: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _with_bound_keys(config: Config, trust: Trust) -> Config:
-    """Bind the keys of workspace providers to the hosts that the user agreed to."""
+    """Bind the keys of the workspace's providers and encoder to the hosts the user agreed to."""
     providers = {
         name: _bound(name, provider, trust) for name, provider in config.models.providers.items()
     }
-    return config._replace(models=ModelSettings(config.models.default, providers))
+    encoder = config.encoder
+    if encoder is not None and encoder.api_key_env and not encoder.is_users:
+        agreed = trust.keys.get(encoder.api_key_env, ())
+        host = encoder_host({"url": encoder.url})
+        bound = host if host in agreed else ", ".join(agreed) or "no host"
+        encoder = encoder._replace(key_host=bound)
+    models = ModelSettings(config.models.default, providers)
+    return config._replace(models=models, encoder=encoder)
 
 
 def _bound(name: str, provider: ProviderSettings, trust: Trust) -> ProviderSettings:

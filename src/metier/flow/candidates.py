@@ -21,14 +21,20 @@ _READ = "(state = 'active' OR shadowed_by != '') AND safe"
 """A host knows nothing of shadowed skills: its listing says which of several it shows."""
 
 
-def shown_pool(store: Store, shown: "ShownTexts", *, include_untrusted: bool) -> "ShownPool":
-    """The skills that a host shows the model; what is made of its listing is cached."""
+def shown_pool(
+    store: Store, shown: "ShownTexts", *, include_untrusted: bool, encoded: bool = False
+) -> "ShownPool":
+    """The skills that a host shows the model; what is made of its listing is cached.
+
+    Where it shows parts of texts, which no refresh has encoded, the vectors are of the word table.
+    """
     with without_garbage_collection():
         cut = store.cached(("cut", shown.host), lambda: CutSkills(store, shown))
     condition = _READ if include_untrusted else f"{_READ} AND origin != 'untrusted'"
-    memory = store.cached(("pool", shown.host, condition), Memory)
+    encoded = encoded and not cut
+    memory = store.cached(("pool", shown.host, condition, encoded), Memory)
     memory.questions += 1
-    return ShownPool(store, condition, memory, cut)
+    return ShownPool(store, condition, memory, cut, encoded=encoded)
 
 
 class CutSkills:
@@ -85,8 +91,16 @@ class ShownPool(CachedPool):
     How rare a word is, and the mean of meanings, are those of all skills.
     """
 
-    def __init__(self, store: Store, condition: str, memory: Memory, cut: CutSkills) -> None:
-        super().__init__(store, "skill", condition, memory)
+    def __init__(
+        self,
+        store: Store,
+        condition: str,
+        memory: Memory,
+        cut: CutSkills,
+        *,
+        encoded: bool = False,
+    ) -> None:
+        super().__init__(store, "skill", condition, memory, encoded=encoded)
         self._cut = cut
 
     def postings(self, terms: Sequence[str]) -> Mapping[str, Mapping[int, int]]:
@@ -120,7 +134,7 @@ class AroundPool(Pool):
     """A pool that differs from another in a few skills."""
 
     def __init__(self, pool: StoredPool) -> None:
-        self.total, self.mean = pool.total, pool.mean
+        self.total, self.mean, self.scale = pool.total, pool.mean, pool.scale
         self._pool = pool
 
     def found(self, terms: Sequence[str]) -> Mapping[str, int]:

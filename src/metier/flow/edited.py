@@ -14,7 +14,12 @@ from metier.storage.pool import StoredPool, mean_of
 from metier.values.rows import Row
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from metier.core.word_table import Vector
+
+    Encode = Callable[[str, str], Vector | None]
+    """The name and the text of a skill → its vector."""
 
 
 class _Edit(NamedTuple):
@@ -35,11 +40,15 @@ class EditedPool(AroundPool):
         texts: Sequence[tuple[Row, str]],
         *,
         alone: bool = False,
+        encode: "Encode | None" = None,
     ) -> None:
-        """`texts` are skills with their new descriptions; with `alone` only they are candidates."""
+        """`texts` are skills with their new descriptions; with `alone` only they are candidates.
+
+        `encode` gives the vectors of a pool that has those of an encoder; raises what it raises.
+        """
         super().__init__(pool)
         self._alone = alone
-        self._edits = dict(_edit(store, row, text) for row, text in texts)
+        self._edits = dict(_edit(store, row, text, pool, encode) for row, text in texts)
         if pool.sums:
             sums = list(pool.sums)
             for edit in self._edits.values():
@@ -48,7 +57,7 @@ class EditedPool(AroundPool):
                 sums = [
                     total - old + new for total, old, new in zip(sums, before, after, strict=True)
                 ]
-            self.mean = mean_of(sums, pool.total)
+            self.mean = mean_of(sums, pool.counted)
 
     def found(self, terms: Sequence[str]) -> Mapping[str, int]:
         known = dict(self._pool.found(terms))
@@ -90,13 +99,19 @@ class EditedPool(AroundPool):
         return Document(one.key, one.path, one.name_terms, edit.vector, one.body, one.body_words)
 
 
-def _edit(store: Store, row: Row, text: str) -> tuple[int, _Edit]:
+def _edit(
+    store: Store, row: Row, text: str, pool: StoredPool, encode: "Encode | None"
+) -> tuple[int, _Edit]:
     [(key, known, vector)] = store.rows(
         "SELECT key, terms, vector FROM document JOIN ranked USING (key) WHERE path = ?",
         (row.path,),
     )
     examples = texts_of(row.data.get("examples"))[:MOST_EXAMPLES]
     edited = rank_words(RankText(row.name, text, examples))
+    if encode is not None:
+        [before] = pool.candidates([key])
+        new, old = encode(row.name, text), before.vector
+        return key, _Edit(edited.weights, new, frozenset(known.split()), old)
     table = shipped_table()
     new = table.vector(edited.plain) if table else None
     old = memoryview(vector).cast("h") if vector else None

@@ -113,7 +113,7 @@ class Examples:
 
     def learn(self) -> None:
         """Learn again from examples that have changed; quick if none has."""
-        state = self._state()
+        state = self.state()
         if self._store.setting(TAUGHT_BY) == state:
             return
         from metier.index.learned import learn  # loads the word table
@@ -124,7 +124,7 @@ class Examples:
             learn(self._store, kind, [one for one in taught if one.kind == kind], is_wanted)
         self._store.remember(TAUGHT_BY, state)
 
-    def _state(self) -> str:
+    def state(self) -> str:
         """Changes with the recorded examples, the files of cases and the settings."""
         files = [os.stat(path) for path in self._case_files()]
         if self._room is not None and (info := self._room.info(RECORDED)):

@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from metier.config.consent import check_encoder
 from metier.core.process import without_garbage_collection
 from metier.flow.examples import Examples
 from metier.flow.reading import read_document, read_reference
@@ -18,6 +19,8 @@ from metier.values.rows import Page, Row, shadowed
 if TYPE_CHECKING:
     from metier.config import Config
     from metier.core.overlap import OnProgress as OnCompared
+    from metier.core.ranking import Task
+    from metier.flow.encoding import Encoding
     from metier.flow.eval_drafts import Drafts
     from metier.flow.evaluating import Asked
     from metier.flow.evaluating import OnProgress as OnCase
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
     from metier.values.evals import EvalCase, Evaluation
     from metier.values.overlap import Overlap
     from metier.values.packages import Package
+    from metier.values.trust import Trust
 
 
 class Queries:
@@ -44,6 +48,7 @@ class Queries:
     config: "Config"
     room: "Room | None"
     source_issues: list[Issue]
+    trust: "Trust"
     _home: str
     _skills: SkillRepository
 
@@ -57,7 +62,13 @@ class Queries:
         """The documents that contain a text, best first, then those that fit its words."""
         from metier.index.search import search_documents  # few questions need it
 
-        return search_documents(self.store, kind, text)
+        return search_documents(self.store, kind, self._searched(kind, text))
+
+    def _searched(self, kind: Kind, text: str) -> "Task":
+        """Skills are compared by the user's encoder, if there is one."""
+        from metier.core.ranking import Task  # few questions need it
+
+        return self.encoding.task(text) if kind == "skill" else Task(text)
 
     def page(
         self,
@@ -75,7 +86,8 @@ class Queries:
         if search and capability is None:
             from metier.index.search import page_of_search  # few questions need it
 
-            return page_of_search(self.store, kind, search, after=after, limit=limit)
+            task = self._searched(kind, search)
+            return page_of_search(self.store, kind, task, after=after, limit=limit)
         return documents.page_of_documents(
             self.store, kind, limit=limit, after=after, search=search, capability=capability
         )
@@ -227,6 +239,16 @@ class Queries:
     def examples(self) -> Examples:
         """The examples that teach which document a task is for."""
         return Examples(self.store, self.room, self.workspace, self.config)
+
+    @cached_property
+    def encoding(self) -> "Encoding":
+        """The user's encoder, if the settings name one."""
+        from metier.flow.encoding import Encoding  # a refresh with nothing to do needs none
+
+        return Encoding(
+            self.store, self.room, self.workspace, self.config, self.examples,
+            lambda encoder: check_encoder(encoder, self.workspace, self.trust),
+        )  # fmt: skip
 
     def select_agents(
         self,

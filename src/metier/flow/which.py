@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from metier.core.encoders import EncoderError
 from metier.core.nearest import did_you_mean
 from metier.core.ranking import (
     BY_WORDS,
@@ -27,14 +28,17 @@ from metier.hosts import HOOKED, honours_the_switch, host_bit, nameable_to
 from metier.index.cached_pools import CachedPool
 from metier.index.documents import select_rows
 from metier.index.pools import pool_of
+from metier.index.ranked import meant_text
 from metier.index.store import Store
 from metier.values.agents import STANDARD, AgentMatch, AgentProfile
 from metier.values.capabilities import CapabilitiesConfig
 from metier.values.rows import Row
 from metier.values.selection import Injection
-from metier.values.which import Expectation, RankedDocument, ShownText, Which
+from metier.values.which import BUILT_IN, Expectation, RankedDocument, ShownText, Which
 
 if TYPE_CHECKING:
+    from metier.core.word_table import Vector
+    from metier.flow.encoding import Encoding
     from metier.flow.shown import ShownTexts
 
 MOST_WORDS_TO_ADD = 6
@@ -48,6 +52,7 @@ def which_comes(
     question: "SkillQuestion",
     expected: Row | None = None,
     shown_texts: Callable[[str], "ShownTexts"] | None = None,
+    encoding: "Encoding | None" = None,
 ) -> Which:
     """The skills for a task. Raises `UsageError` for an unknown host.
 
@@ -58,7 +63,9 @@ def which_comes(
         hint = did_you_mean(host, HOOKED, f"hosts: {', '.join(HOOKED)}")
         raise UsageError(f"'{host}' is no host", hint=hint)
     shown = shown_texts(host) if host and shown_texts else None
-    finder = SkillFinder(store, question, config.skill_threshold, config.skill_suggestions, shown)
+    finder = SkillFinder(
+        store, question, config.skill_threshold, config.skill_suggestions, shown, encoding
+    )
     skills = finder.skills()
     return Which(
         task=question.task,
@@ -69,6 +76,7 @@ def which_comes(
         notes=[_UNTRUSTED] if any(one.origin == "untrusted" for one in skills) else [],
         most=config.skill_suggestions,
         expectation=None if expected is None else finder.expectation(expected),
+        meaning=finder.meaning,
     )
 
 
@@ -126,28 +134,43 @@ class SkillFinder:
         threshold: float,
         most: int,
         shown: "ShownTexts | None" = None,
+        encoding: "Encoding | None" = None,
     ) -> None:
         self._store = store
+        self._encoding = encoding
         self._shown = shown
         self._threshold = threshold
         self._most = most
         self._question = question
-        self._task = Task(question.task)
+        self._task = encoding.task(question.task) if encoding else Task(question.task)
         self._pool = self._candidates()
+        if self._task.encoded and not self._pool.encoded:
+            self._task = Task(question.task)
         self._terms: Terms | None = None
         self._ranked: list[Ranked] = []
         if self._pool.total and self._task.counts:
             self._terms = Terms(self._task, self._pool)
             self._ranked = rank_terms(self._task, self._pool, self._terms)
 
+    @property
+    def meaning(self) -> str:
+        """What gave the vectors."""
+        if self._encoding is None or not self._encoding.is_set:
+            return BUILT_IN
+        if self._task.counts and not self._task.encoded and not self._encoding.problem:
+            return f"{BUILT_IN} ({self._question.host} shows parts of some skills only)"
+        return self._encoding.meaning
+
     def _candidates(self) -> CachedPool:
-        untrusted = self._question.include_untrusted
+        untrusted, encoded = self._question.include_untrusted, self._task.encoded
         if self._shown is not None:
-            return shown_pool(self._store, self._shown, include_untrusted=untrusted)
+            return shown_pool(
+                self._store, self._shown, include_untrusted=untrusted, encoded=encoded
+            )
         condition = nameable_to(self._question.host)
         if untrusted:
             condition = condition.replace("origin != 'untrusted' AND ", "")
-        return pool_of(self._store, "skill", condition)
+        return pool_of(self._store, "skill", condition, encoded=encoded)
 
     def skills(self) -> list[RankedDocument]:
         """The best candidates, explained."""
@@ -298,13 +321,22 @@ class SkillFinder:
         lacking.sort(key=lambda term: (-known.get(term, unknown), term))
         return list(dict.fromkeys(self._task.spelled[term].lower() for term in lacking))
 
+    def _encode(self, name: str, text: str) -> "Vector | None":
+        """The vector of an edited skill, as the pool has them."""
+        assert self._encoding is not None
+        return self._encoding.vector(meant_text(name, text))
+
     def _winning(self, row: Row) -> list[str]:
         """The fewest of the missing words, rarest first, that make a skill fire as the first."""
         added: list[str] = []
+        encode = self._encode if self._pool.encoded else None
         for word in self._missing(row)[:MOST_WORDS_TO_ADD]:
             added.append(word)
             text = f"{' '.join(added)}. {row.routing_text}"
-            pool = EditedPool(self._pool, self._store, [(row, text)])
+            try:
+                pool = EditedPool(self._pool, self._store, [(row, text)], encode=encode)
+            except EncoderError:
+                return []
             found = rank(self._task, pool)[:1]
             is_first = bool(found) and found[0].document.path == row.path
             if is_first and fires(found[0], self._threshold):

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from metier.core.ranking import Task
 from metier.hosts import HOOKED, host_bit
 from metier.index.documents import rows_by_key
 from metier.index.search import ranked_handles
@@ -70,7 +71,7 @@ def _found(store: Store, asked: Browse) -> list[int]:
 
 
 def _ranked(store: Store, kind: Kind, asked: Browse) -> list[int]:
-    handles = ranked_handles(store, kind, asked.search)
+    handles = ranked_handles(store, kind, Task(asked.search))
     sql = "SELECT handle, key FROM document WHERE kind = ? AND state = 'active'"
     keys = store.cached(("keys", kind), lambda: dict(store.rows(sql, (kind,))))
     return [keys[handle] for handle in handles if handle in keys]

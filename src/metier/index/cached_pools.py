@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from metier.core.ranking import SMALL_POOL, Document
 from metier.index.store import Store
 from metier.storage.pool import StoredPool
+from metier.storage.workspace import ENCODED_SCALE
 
 if TYPE_CHECKING:
     from metier.core.learned import Model
@@ -41,10 +42,14 @@ class Memory:
 class CachedPool(StoredPool):
     """Answers as `StoredPool`, and faster the second time."""
 
-    def __init__(self, store: Store, kind: str, condition: str, memory: Memory) -> None:
+    def __init__(
+        self, store: Store, kind: str, condition: str, memory: Memory, *, encoded: bool = False
+    ) -> None:
         self._store = store
         self._memory = memory
-        super().__init__(self._answer, kind, condition)
+        super().__init__(self._answer, kind, condition, encoded=encoded)
+        if encoded:
+            self.scale = float(store.setting(ENCODED_SCALE) or 1)
 
     def _answer(self, sql: str, values: Iterable[Any]) -> list[tuple[Any, ...]]:
         return self._store.rows(sql, tuple(values))
@@ -93,7 +98,7 @@ class CachedPool(StoredPool):
     def _learned_words(self, wanted: Sequence[str]) -> "dict[str, tuple[int, Vector]]":
         memory = self._memory
         if memory.grams is None and memory.questions >= MANY:
-            rows = self._answer("SELECT gram FROM learned_word WHERE kind = ?", (self._kind,))
+            rows = self._answer("SELECT gram FROM learned_word WHERE kind = ?", (self._meant,))
             memory.grams = frozenset(gram for (gram,) in rows)
         known = memory.grams
         return super()._learned_words([one for one in wanted if known is None or one in known])

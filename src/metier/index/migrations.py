@@ -33,6 +33,10 @@ _TABLES = {
         text TEXT NOT NULL,
         PRIMARY KEY (key, place)
     ) WITHOUT ROWID""",
+    "encoded": """(
+        key INTEGER PRIMARY KEY REFERENCES document (key) ON DELETE CASCADE,
+        vector BLOB NOT NULL
+    )""",
     "learned": """(
         kind TEXT PRIMARY KEY,
         digest TEXT NOT NULL,
@@ -121,7 +125,7 @@ _INDEXES = (
     "CREATE INDEX posting_by_term ON posting (field, term, found)",
 )
 _OLD_TABLES = ("skill_stem", "ability_word")
-_EMPTY_STEPS = 12
+_EMPTY_STEPS = 13
 
 MIGRATIONS: tuple[Migration, ...] = (
     Migration(

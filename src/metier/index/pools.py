@@ -10,13 +10,15 @@ _WORTH_NUMPY = 25
 """Questions from which on arrays save more time than it takes to load numpy."""
 
 
-def pool_of(store: Store, kind: str, condition: str = "state = 'active'") -> CachedPool:
-    """The documents of a kind that meet a condition in SQL."""
-    memory = store.cached(("pool", kind, condition), Memory)
+def pool_of(
+    store: Store, kind: str, condition: str = "state = 'active'", *, encoded: bool = False
+) -> CachedPool:
+    """The documents of a kind that meet a condition in SQL; `encoded`: by the user's encoder."""
+    memory = store.cached(("pool", kind, condition, encoded), Memory)
     memory.questions += 1
     wanted = _pools_for(memory.questions)
     if not isinstance(memory.pool, wanted):
-        memory.pool = wanted(store, kind, condition, memory)
+        memory.pool = wanted(store, kind, condition, memory, encoded=encoded)
     return memory.pool
 
 

@@ -68,6 +68,11 @@ def _of_agent(document: Document) -> RankText:
 _TEXTS = {"skill": _of_skill, "ability": _of_ability, "card": _of_card, "agent": _of_agent}
 
 
+def meant_text(name: str, about: str) -> str:
+    """The name of a document and what it is for: a text that has its meaning."""
+    return f"{name} {split_clauses(about).about}"
+
+
 class RankWords(NamedTuple):
     """What the ranker makes of the fields outside the body."""
 

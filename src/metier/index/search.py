@@ -11,39 +11,41 @@ _SEARCHED = "name || char(10) || description || char(10) || when_to_use"
 _AT_ONCE = 400
 
 
-def search_documents(store: Store, kind: Kind, text: str) -> list[Row]:
-    """The active documents that contain `text`, its name first; then those that fit its words.
+def search_documents(store: Store, kind: Kind, task: Task) -> list[Row]:
+    """The active documents that contain the text, its name first; then those that fit its words.
 
     Within both groups the best come first. For one word that some document contains, only
     documents that contain it are found.
     """
     with store.snapshot():
-        return _rows(store, kind, _handles(store, kind, text))
+        return _rows(store, kind, _handles(store, kind, task))
 
 
-def page_of_search(store: Store, kind: Kind, text: str, *, after: str, limit: int) -> Page:
+def page_of_search(store: Store, kind: Kind, task: Task, *, after: str, limit: int) -> Page:
     """The first `limit` of the documents that a search finds after the handle `after`."""
     with store.snapshot():
-        found = ranked_handles(store, kind, text)
+        found = ranked_handles(store, kind, task)
         first = found.index(after) + 1 if after in found else len(found) if after else 0
         shown = found[first : first + limit]
         rows = _rows(store, kind, shown)
     return Page(rows, len(found), shown[-1] if first + limit < len(found) else "")
 
 
-def ranked_handles(store: Store, kind: Kind, text: str) -> list[str]:
+def ranked_handles(store: Store, kind: Kind, task: Task) -> list[str]:
     """The handles of what a search finds, the best first."""
-    return store.cached(("search", kind, text), lambda: _handles(store, kind, text))
+    key = ("search", kind, task.text, task.encoded)
+    return store.cached(key, lambda: _handles(store, kind, task))
 
 
-def _handles(store: Store, kind: Kind, text: str) -> list[str]:
+def _handles(store: Store, kind: Kind, task: Task) -> list[str]:
+    text = task.text
     text.encode()  # raises UnicodeEncodeError for what no document can contain
     wanted = text.casefold().strip()
     texts = store.cached(("texts", kind), lambda: _texts(store, kind))
     exact = [handle for handle, name, text in texts if wanted in text]
     names = {handle for handle, name, _ in texts if wanted in (handle.casefold(), name)}
 
-    ranked = rank(Task(text), pool_of(store, kind))
+    ranked = rank(task, pool_of(store, kind, encoded=task.encoded))
     paths = {one.document.path: place for place, one in enumerate(ranked) if one.words > 0}
     places = {row.handle: paths[row.path] for row in _at(store, kind, list(paths))}
     last = len(ranked)

@@ -14,7 +14,7 @@ from metier.index.ranked import RankRows
 from metier.index.settle import settle
 from metier.index.stems import SkillRows
 from metier.index.trail import forget_trail
-from metier.storage.workspace import TAUGHT_BY
+from metier.storage.workspace import ENCODED_BY, TAUGHT_BY
 from metier.values.candidates import claims_of
 from metier.values.documents import Document, Skill
 from metier.values.files import KINDS, Entry, Found, Kind, Reading, Stored
@@ -115,6 +115,7 @@ class Update:
         self._remember("reader", self._reading.fingerprint)
         forget_trail(self._connection)
         self._connection.execute(_LEARN_AGAIN, (TAUGHT_BY,))
+        self._connection.execute("DELETE FROM setting WHERE name = ?", (ENCODED_BY,))
         self._connection.execute("DELETE FROM listing")
         listing = LINE_END.join([*self._final_lines(), *self._known.others])
         self._connection.execute("INSERT INTO listing VALUES (?)", (listing,))

@@ -21,21 +21,42 @@ _AT_ONCE = 400
 """Values in one statement."""
 RANK_FIELD = {kind: f"rank-{kind}" for kind in ("skill", "ability", "card", "agent")}
 """The field of a kind's postings."""
+ENCODED = "encoded"
+"""After a kind: its sums of vectors and its model are those of the user's encoder."""
+_POOL = "SELECT kind, total, sums FROM rank_pool WHERE kind IN (?, ?)"
+_JOINED = "FROM document JOIN ranked USING (key)"
+_CANDIDATES = f"SELECT key, path, name_terms, vector, body, body_words {_JOINED}"
+_ENCODED_CANDIDATES = (
+    "SELECT key, path, name_terms, encoded.vector, body, body_words"
+    f" {_JOINED} LEFT JOIN encoded USING (key)"
+)
 
 
 class StoredPool(Pool):
     """The documents of one kind in a catalog that meet a condition in SQL."""
 
-    def __init__(self, rows: Rows, kind: str, condition: str = "state = 'active'") -> None:
+    def __init__(
+        self,
+        rows: Rows,
+        kind: str,
+        condition: str = "state = 'active'",
+        *,
+        encoded: bool = False,
+    ) -> None:
+        """With `encoded`, their vectors are those of the user's encoder."""
         self._rows = rows
         self._field = RANK_FIELD[kind]
         self._kind = kind
         self._condition = condition
-        self.total, self.mean = 0, None
+        self.encoded = encoded
+        self._meant = f"{kind} {ENCODED}" if encoded else kind
+        self.total, self.mean, self.counted = 0, None, 0
         self.sums: Vector = ()
-        for total, sums in rows("SELECT total, sums FROM rank_pool WHERE kind = ?", (kind,)):
-            self.total = total
-            if total and sums:
+        for name, total, sums in rows(_POOL, (kind, self._meant)):
+            if name == kind:
+                self.total = total
+            if name == self._meant and total and sums:
+                self.counted = total
                 self.sums = memoryview(sums).cast("q")
                 self.mean = mean_of(self.sums, total)
 
@@ -61,8 +82,7 @@ class StoredPool(Pool):
         return [key for key in keys if key in kept]
 
     def candidates(self, keys: Sequence[int] | None) -> list[Document]:
-        columns = "key, path, name_terms, vector, body, body_words"
-        sql = f"SELECT {columns} FROM document JOIN ranked USING (key)"
+        sql = _ENCODED_CANDIDATES if self.encoded else _CANDIDATES
         if keys is None:
             rows = self._rows(f"{sql} WHERE ranked.kind = ? AND {self._condition}", (self._kind,))
         else:
@@ -83,7 +103,7 @@ class StoredPool(Pool):
 
     def _model(self) -> Model | None:
         columns = "keys, mean, directions, unknown, scale, logistic"
-        rows = self._rows(f"SELECT {columns} FROM learned WHERE kind = ?", (self._kind,))
+        rows = self._rows(f"SELECT {columns} FROM learned WHERE kind = ?", (self._meant,))
         for keys, mean, directions, unknown, scale, is_logistic in rows:
             wide, middle = memoryview(directions).cast("h"), memoryview(mean).cast("h")
             size = len(middle)
@@ -96,7 +116,7 @@ class StoredPool(Pool):
 
     def _learned_words(self, wanted: Sequence[str]) -> dict[str, tuple[int, Vector]]:
         sql = "SELECT gram, weight, speaks FROM learned_word"
-        found = self._for(f"{sql} WHERE kind = '{self._kind}' AND gram", wanted)
+        found = self._for(f"{sql} WHERE kind = '{self._meant}' AND gram", wanted)
         return {gram: (weight, memoryview(row).cast("h")) for gram, weight, row in found}
 
     def _for(self, sql: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:

@@ -9,10 +9,13 @@ CATALOG_FILE = "metier.db"
 RESTRICTED_FILE = "restricted.db"
 """The catalogs of a trusted and of an untrusted workspace."""
 RUNS_FILE = "runs.db"
-CATALOG_VERSION = 14
+CATALOG_VERSION = 15
 """Migrations of a catalog that this version reads."""
 TAUGHT_BY = "taught-by"
 """The setting of a catalog with the state of the examples that were learnt from last."""
+ENCODED_BY = "encoded-by"
+"""The setting of a catalog with the encoder of its vectors and the state of their examples."""
+ENCODED_SCALE = "encoded-scale"
 OLD_STATE_FOLDER = ".metier"
 """State of version 0.1, read only by `metier state adopt`."""
 

@@ -50,6 +50,36 @@ class QueueSetting(NamedTuple):
     seconds: float | None = None
 
 
+class EncoderSettings(NamedTuple):
+    """What gives texts their vectors in place of the word table; all of one settings file."""
+
+    kind: str
+    """`onnx`, `static` or `http`."""
+    file: str = ""
+    """The model, or the word table."""
+    tokenizer: str = ""
+    """The tokenizer of a model; by default the `tokenizer.json` beside it."""
+    url: str = ""
+    """The address of a server with the OpenAI protocol."""
+    model: str = ""
+    api_key_env: str = ""
+    timeout: float = 5.0
+    """Seconds for a task; then the word table is used."""
+    refresh_timeout: float = 30.0
+    """Seconds for the documents of a refresh; a later one goes on."""
+    key_host: str = ""
+    """The only host that the key may be sent to; empty: that of `url`."""
+    plain_http: bool = False
+    """Whether http beyond this machine is allowed."""
+    is_users: bool = True
+    """Whether the user's own settings name it, and not the workspace's."""
+
+    @property
+    def name(self) -> str:
+        """What output calls it."""
+        return self.model if self.kind == "http" else self.file.rpartition("/")[2]
+
+
 class LintSettings(NamedTuple):
     """Which findings are wanted."""
 

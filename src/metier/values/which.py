@@ -8,6 +8,8 @@ from metier.values.agents import AgentMatch
 from metier.values.documents import Ability, Card
 from metier.values.selection import Injection, Scored
 
+BUILT_IN = "built-in words"
+
 
 class ShownText(NamedTuple):
     """What a host shows the model of a skill."""
@@ -198,6 +200,8 @@ class Which:
     agents: Sequence[AgentMatch] = ()
     notes: Sequence[str] = ()
     expectation: Expectation | None = None
+    meaning: str = BUILT_IN
+    """What gave the vectors: the word table, or the user's encoder."""
 
     def with_others(
         self, injection: Injection | None, agents: Sequence[AgentMatch], notes: Sequence[str]
@@ -230,6 +234,7 @@ class Which:
             "abilities": [one.to_json() for one in self.abilities],
             "agents": [one.to_json() for one in self.agents],
             "notes": list(self.notes),
+            "meaning": self.meaning,
         }
         if self.expectation is not None:
             out["expectation"] = self.expectation.to_json()

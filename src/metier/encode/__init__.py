@@ -1,0 +1,1 @@
+"""Encoders of the user's: a file or an address that gives texts their vectors."""
