@@ -180,8 +180,8 @@ class Ranked:
     """A candidate with its figures."""
 
     __slots__ = (
-        "chance", "cosine", "document", "evidence", "matched", "near", "related", "score",
-        "share", "words",
+        "chance", "cosine", "document", "evidence", "is_chatter", "matched", "near", "related",
+        "score", "share", "words",
     )  # fmt: skip
 
     def __init__(self, document: Document) -> None:
@@ -200,6 +200,8 @@ class Ranked:
         self.score = 0.0
         self.chance: float | None = None
         """By its examples; None if it has none."""
+        self.is_chatter = False
+        """Whether it has examples, and the task only asks, thanks or answers."""
 
 
 class Task:
@@ -263,14 +265,14 @@ def rank_terms(task: Task, pool: Pool, terms: Terms) -> list[Ranked]:
         one.chance = chances.get(one.document.key)
     _weigh(found, task, terms, pool)
     found = _ordered_by_meaning(found, task, pool)
-    return _ordered_by_chance(found) if chances else found
+    return _ordered_by_chance(found, task) if chances else found
 
 
 def fires(one: Ranked, threshold: float) -> bool:
     """Whether there is evidence enough, and more than one common word."""
     is_clear = one.cosine >= CLEAR_COSINE or (one.chance or 0.0) >= CLEAR_CHANCE
     is_common = one.matched < FEWEST_WORDS and not is_clear
-    return one.evidence >= threshold and not is_common
+    return one.evidence >= threshold and not is_common and not one.is_chatter
 
 
 def named(ranked: Sequence[Ranked], threshold: float, most: int) -> list[Ranked]:
@@ -420,13 +422,15 @@ def _ordered_by_meaning(found: list[Ranked], task: Task, pool: Pool) -> list[Ran
     return found
 
 
-def _ordered_by_chance(found: list[Ranked]) -> list[Ranked]:
+def _ordered_by_chance(found: list[Ranked], task: Task) -> list[Ranked]:
     """Documents with examples change places among themselves."""
+    only_asks = ASKING.issuperset(task.counts)
     taught = [(one.chance, one) for one in found if one.chance is not None]
     scores = sorted((one.score for _, one in taught), reverse=True)
     taught.sort(key=lambda pair: (-pair[0], -pair[1].score, pair[1].document.path))
     for score, (chance, one) in zip(scores, taught, strict=True):
         one.score = score
+        one.is_chatter = only_asks
         one.evidence = round(OWN_EVIDENCE * one.evidence + CHANCE_EVIDENCE * chance, 6)
     found.sort(key=lambda one: (-one.score, one.document.path))
     return found
