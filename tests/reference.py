@@ -68,6 +68,7 @@ SCHEMA_OF = {
     "mcp install": "host-settings",
     "mcp uninstall": "host-settings",
     "web": "web-serving",
+    "web --export": "web-exported",
     "lint": "lint",
     "lint --fix --dry-run": "lint-repairs",
     "explain": "explain-list",

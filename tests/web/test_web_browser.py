@@ -33,6 +33,9 @@ QUERIES = {
     ],
     "run": ["?id=last"],
     "runs": ["", "?state=succeeded&sort=-cost"],
+    "listing": ["", "?host=claude-code&context=9000&plan=show", "?host=codex&plan=try"],
+    "overlap": ["", "?least=40", "?near=release-notes"],
+    "usage": ["", "?read=1&prompts=1&used=never"],
     "which": ["", "?task=write+release+notes&expect=changelog", "?task=hostile+alert+script"],
     "catalog": ["", "?search=release&kind=skill", "?size=5&page=2"],
 }

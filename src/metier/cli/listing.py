@@ -13,6 +13,7 @@ from metier.core.process import without_garbage_collection
 from metier.core.text import printable
 from metier.errors import UsageError
 from metier.flow.listing import LISTED, HostListing, ListedSkill, TextState
+from metier.flow.listing_changes import switch_of
 from metier.flow.listing_plan import greedy_plan, needed_fraction
 from metier.hosts.here import hosts_here
 from metier.hosts.known import HOSTS
@@ -190,7 +191,8 @@ def _plan(found: HostListing, limit: int) -> Iterator[str]:
     if plan:
         yield "  greedy plan after which all fit (not the only one, nor the smallest):"
     if off:
-        yield f"    switch off {counted(len(off), 'skill')}{_switch(found.host)}:"
+        switch = f" ({how})" if (how := switch_of(found.host)) else ""
+        yield f"    switch off {counted(len(off), 'skill')}{switch}:"
         yield from _rows([one.name for one in off], limit, 6)
     if short:
         yield f"    shorten {counted(len(short), 'text')} to {short[0].to:,} characters:"
@@ -203,21 +205,6 @@ def _plan(found: HostListing, limit: int) -> Iterator[str]:
 def _by_use(host: str) -> bool:
     facts = HOSTS[host].listing
     return facts is not None and facts.rule == "least used lose text"
-
-
-def _switch(host: str) -> str:
-    """How a host switches skills off."""
-    switches = (
-        (one, value)
-        for effect in ("off", "manual")
-        for one in HOSTS[host].switches
-        for value, does in one.effects.items()
-        if does == effect and one.key != "enabledPlugins"
-    )
-    for one, value in switches:
-        where = one.file or "SKILL.md"
-        return f" ({one.key}: {value}, in {where})"
-    return ""
 
 
 def _measure(

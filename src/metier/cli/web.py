@@ -1,16 +1,21 @@
 """`metier web`"""
 
+import os
 import sys
 from contextlib import ExitStack
 from dataclasses import replace
 from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
 import click
 
-from metier.cli.session import Session, metier_command
+from metier.cli.session import Session, counted, metier_command
 from metier.errors import UsageError
 from metier.flow.boundary import Boundary
 from metier.serving.endpoint import Endpoint
+
+if TYPE_CHECKING:
+    from metier.web.reading import CatalogSource
 
 PORT = 8766
 _PACKAGES = ("starlette", "uvicorn")
@@ -33,7 +38,17 @@ _PACKAGES = ("starlette", "uvicorn")
     multiple=True,
     help="Another name that the browser reaches the server by, or NAME:PORT; repeat it.",
 )
-def command(session: Session, port: int, no_open: bool, names: tuple[str, ...]) -> int:
+@click.option("--export", "folder", metavar="FOLDER", type=click.Path(),
+              help="Write the read-only pages as static files; serve nothing.")  # fmt: skip
+@click.option("--with-prompts", is_flag=True, help="Export what you asked, too.")
+def command(
+    session: Session,
+    port: int,
+    no_open: bool,
+    names: tuple[str, ...],
+    folder: str | None,
+    with_prompts: bool,
+) -> int:
     """Open the inspector: local pages over the catalog, the hosts, the reports and the runs.
 
     It listens on this machine alone, and only the browser that it opens gets in: the address
@@ -49,6 +64,11 @@ def command(session: Session, port: int, no_open: bool, names: tuple[str, ...]) 
 
     def boundary() -> Boundary:
         return replace(session, quiet=True).boundary
+
+    if folder is not None:
+        return _export(session, CatalogSource(boundary), folder, with_prompts)
+    if with_prompts:
+        raise UsageError("--with-prompts belongs to --export", hint="--export FOLDER")
 
     def ready(url: str, entrance: str) -> None:
         if session.as_json:
@@ -67,6 +87,19 @@ def command(session: Session, port: int, no_open: bool, names: tuple[str, ...]) 
     with ExitStack() as stack:
         run_web(CatalogSource(boundary), Endpoint(port=port, names=names), ready)
     session.note("stopped")
+    return 0
+
+
+def _export(session: Session, source: "CatalogSource", folder: str, with_prompts: bool) -> int:
+    from metier.web.exporting import Exporter, write_export  # it loads a lot
+
+    with source.opened() as catalog, session.progress("exporting") as on_progress:
+        exporter = Exporter(catalog, with_prompts=with_prompts)
+        count = write_export(folder, exporter.files(on_progress))
+    if session.as_json:
+        session.print_json({"folder": folder, "files": count})
+    else:
+        session.tell(f"wrote {counted(count, 'file')}: open {os.path.join(folder, 'index.html')}")
     return 0
 
 

@@ -179,7 +179,7 @@ class Compared:
     def clusters(self) -> list[Cluster]:
         """Three skills or more of which each overlaps with another; the largest first."""
         found = []
-        for places, highest in _components(self.pairs):
+        for places, highest in components(self.pairs):
             names = [one.row.handle for place in places for one in self.groups[place]]
             if len(names) >= _FEWEST_MEMBERS:
                 words = self._common(places)
@@ -241,7 +241,7 @@ def _same(groups: Iterable[Sequence[Competitor]]) -> Iterable[SameText]:
             )
 
 
-def _components(pairs: Sequence[Pair]) -> list[tuple[list[int], float]]:
+def components(pairs: Sequence[Pair]) -> list[tuple[list[int], float]]:
     """The places that pairs connect, and the highest overlap among each."""
     parent: dict[int, int] = {}
 

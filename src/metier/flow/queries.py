@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from metier.flow.host_skills import HostLooks, HostView, Verdict
     from metier.flow.listing import HostListing
     from metier.flow.measuring import Measured
+    from metier.flow.overlap_map import OverlapMap
     from metier.flow.shown import ShownTexts
     from metier.flow.usage import OnProgress, Question, Rank, Usage
     from metier.storage.room import Room
@@ -305,6 +306,16 @@ class Queries:
         question = OverlapQuestion(least, limit, host)
         with without_garbage_collection():
             return overlap_of(self.store, self.config.capabilities, question, rows, on_progress)
+
+    def overlap_map(self, *, least: float = 0.6, host: str | None = None) -> "OverlapMap":
+        """Where skills are by their meaning, and which compete; cached until the catalog changes.
+
+        Raises `UsageError` for a host.
+        """
+        from metier.flow.overlap_map import overlap_map  # only pages need it
+
+        with without_garbage_collection():
+            return overlap_map(self.store, least, host)
 
     def draft_cases(
         self, skills: Sequence[str] = (), *, on_progress: "OnCompared | None" = None

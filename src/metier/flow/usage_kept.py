@@ -22,7 +22,7 @@ def kept_with(room: Room, sessions: Iterable[SessionUse]) -> list[SessionUse]:
     """Store the counts of sessions; these and all that were stored before. Raises `OSError`."""
     lock = room.lock(LOCK)
     try:
-        merged = _merged(_stored(room), sessions)
+        merged = merged_sessions(stored_sessions(room), sessions)
         latest = sorted(merged, key=lambda use: use.last)[-MOST_SESSIONS:]
         content = {"version": _VERSION, "sessions": [use.to_json() for use in latest]}
         room.write(FILE, json.dumps(content).encode())
@@ -53,7 +53,7 @@ def stored_stamp(room: Room) -> int:
 def stored_uses(room: Room) -> dict[str, StoredUse]:
     """The stored counts by skill; no transcript is read. Raises `OSError`."""
     found: dict[str, StoredUse] = {}
-    for use in _stored(room):
+    for use in stored_sessions(room):
         for skill, count in use.skills.items():
             before = found.get(skill, StoredUse())
             found[skill] = StoredUse(
@@ -66,8 +66,8 @@ def stored_uses(room: Room) -> dict[str, StoredUse]:
     return found
 
 
-def _stored(room: Room) -> list[SessionUse]:
-    """What is stored; nothing if the file is damaged or of another version."""
+def stored_sessions(room: Room) -> list[SessionUse]:
+    """What is stored; nothing if the file is damaged or of another version. Raises `OSError`."""
     try:
         content = mapping_of(json.loads(room.read(FILE)))
     except (FileNotFoundError, ValueError, RecursionError):
@@ -77,7 +77,8 @@ def _stored(room: Room) -> list[SessionUse]:
     return [use for use in uses if use is not None]
 
 
-def _merged(stored: Sequence[SessionUse], read: Iterable[SessionUse]) -> list[SessionUse]:
+def merged_sessions(stored: Sequence[SessionUse], read: Iterable[SessionUse]) -> list[SessionUse]:
+    """Each session once, with all that is known of it."""
     known = {(use.host, use.id): use for use in stored}
     uses = []
     for use in read:

@@ -26,3 +26,16 @@ function prepare(root) {
 
 document.addEventListener("DOMContentLoaded", () => prepare(document));
 document.addEventListener("htmx:after:swap", () => prepare(document));
+
+// A slider beside a number field: it appears where scripts run, and each follows the other.
+document.addEventListener("input", (event) => {
+  const slider = event.target.closest("input[data-moves]");
+  if (slider) document.getElementById(slider.dataset.moves).value = slider.value;
+  for (const one of document.querySelectorAll("input[data-moves]")) {
+    if (one.dataset.moves === event.target.id) one.value = event.target.value;
+  }
+});
+
+document.addEventListener("DOMContentLoaded", () => {
+  for (const one of document.querySelectorAll("input[data-moves][hidden]")) one.hidden = false;
+});
