@@ -257,7 +257,7 @@ PAGES = [
         build=build,
         command=lambda data: data["command"],
         group="Look",
-        order=70,
+        order=45,
         computes=True,
     )
 ]
