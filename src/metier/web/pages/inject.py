@@ -257,7 +257,7 @@ PAGES = [
         build=build,
         command=lambda data: data["command"],
         group="Look",
-        order=45,
+        order=64,
         computes=True,
     )
 ]

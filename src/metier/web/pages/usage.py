@@ -323,7 +323,7 @@ PAGES = [
         build=build,
         command=lambda data: ["usage", *(["--prompts"] if data["prompts"] else [])],
         group="Look",
-        order=60,
+        order=66,
         computes=True,
     )
 ]
