@@ -13,6 +13,7 @@ from metier.values.agents import AgentMatch
 from metier.values.which import Chosen, Expectation, RankedDocument, Which
 
 _SHOWN_WORDS = 8
+_WORTH_SAYING = 0.5
 _SILENT = "hooks name no skill of this workspace: it is trusted, but may not speak: metier trust"
 
 
@@ -114,7 +115,7 @@ def _rows(answer: Which) -> list[list[str]]:
             one.name,
             _yes(one.name in named),
             f"{one.evidence:.2f}",
-            "; ".join(_why(one, answer)),
+            "; ".join([*_taught(one), *_why(one, answer)]),
         ]
         for one in answer.skills
     ]
@@ -135,6 +136,12 @@ def _rows(answer: Which) -> list[list[str]]:
     if answer.expectation is not None:
         rows += [["expected", answer.expectation.name, line, "", ""] for line in _explained(answer)]
     return rows
+
+
+def _taught(one: RankedDocument) -> list[str]:
+    """What examples add, if it is worth a word."""
+    added = one.parts.get("examples", 0.0)
+    return [f"what examples teach: {added:.2f}"] if added >= _WORTH_SAYING else []
 
 
 def _reasons(match: AgentMatch) -> str:

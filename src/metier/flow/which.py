@@ -287,7 +287,11 @@ class SkillFinder:
                 f"its evidence is {own.evidence:.2f}, below the threshold of {threshold:g}"
             )
         elif not own.fires:
-            found.append("a single common word is too little")
+            only_asks = ASKING.issuperset(self._task.counts)
+            why = "the task only asks, thanks or answers" if only_asks else ""
+            found.append(why or "a single common word is too little")
+        elif place > self._most:
+            found.append(f"it fires, but only the first {self._most} are named")
         if own.shown is not None and own.shown.why:
             found.append(f"{self._question.host} shows {own.shown.extent}: {own.shown.why}")
         if own.against:
