@@ -1,12 +1,17 @@
 """Which: who fires for a prompt, who lost and why, and what would make another win."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from metier.catalog import Catalog
+from metier.errors import UsageError
+from metier.flow.eval_add import add_case
 from metier.hosts import HOOKED
+from metier.values.evals import EvalCase
 from metier.values.which import RankedDocument, Which
 from metier.web.marking import marked_words, stems
-from metier.web.page import Data, Page, View
+from metier.web.page import Action, Data, Page, View
+from metier.web.query import address
 
 LONGEST_TASK = 10_000
 _LIMIT = 5
@@ -18,7 +23,14 @@ def build(view: View) -> Data:
     host = view.query.choice("host", HOOKED)
     expect = view.query.text("expect")
     limit = view.query.number("limit", _LIMIT, least=1, most=100)
-    asked = {"task": task, "host": host, "expect": expect, "limit": limit, "hosts": list(HOOKED)}
+    asked = {
+        "added": view.query.flag("added"),
+        "task": task,
+        "host": host,
+        "expect": expect,
+        "limit": limit,
+        "hosts": list(HOOKED),
+    }
     if not task:
         return {**asked, "answer": None, "skills": []}
     found = view.catalog.which(task, host=host or None, expect=expect or None, limit=limit)
@@ -78,6 +90,20 @@ def _command(data: Data) -> list[str]:
     return ["which", *options, "--", data["task"]]
 
 
+def add(catalog: Catalog, fields: Mapping[str, str]) -> str:
+    """Add the prompt to the workspace's evaluation cases, with the skill that should fire."""
+    catalog.require_trust("an evaluation case")
+    task, skill = fields.get("task", "").strip()[:LONGEST_TASK], fields.get("skill", "").strip()
+    if not task:
+        raise UsageError("the prompt is empty", hint="type one first")
+    if skill:
+        skill = catalog.skill_meant(skill).handle
+    expected = {"skills": [skill]} if skill else {"nothing": True}
+    add_case(catalog.workspace, EvalCase(task=task, **expected))
+    return address("which", task=task, expect=skill, added="1")
+
+
+ACTIONS = [Action(name="case", do=add)]
 PAGES = [
     Page(
         name="which",
