@@ -251,3 +251,29 @@ def test_an_untrusted_workspace_is_evaluated_like_a_trusted_one(workspace: Works
     workspace.skill("pdf-tables", "Extracts tables from PDF files.")
     workspace.write("evals/a.json", json.dumps([{"task": PDF, "skills": ["pdf-tables"]}]))
     assert [one.passed for one in evaluated(workspace).results] == [True]
+
+
+def test_a_given_folder_is_read_whatever_it_is_called(filled: Workspace) -> None:
+    rows = json.dumps([{"task": PDF, "skills": ["pdf-tables"]}])
+    filled.write("evals/a.json", rows)
+    filled.write("mine/deeper/b.json", rows)
+    assert evaluated(filled, "evals").files == ["evals/a.json"]
+    assert evaluated(filled, "mine").files == ["mine/deeper/b.json"]
+    assert evaluated(filled, ".").files == ["evals/a.json"]
+
+
+def test_a_given_folder_without_cases_is_a_problem_beside_other_files_too(
+    filled: Workspace,
+) -> None:
+    filled.write("empty/notes.md", "x")
+    filled.write("other/data.json", '{"runs": [1]}')
+    filled.write("a.json", json.dumps([{"task": PDF, "skills": ["pdf-tables"]}]))
+    found = evaluated(filled, "empty", "a.json", "other")
+    assert [(one.file, one.message) for one in found.problems] == [
+        (
+            "empty",
+            "there is no evaluation file in this folder (.json, .jsonl, .yaml, .yml)",
+        ),
+        ("other", "no file in this folder has cases; looked at 1"),
+    ]
+    assert found.scored == 1
