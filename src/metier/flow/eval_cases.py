@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from metier.core.paths import is_inside
 from metier.evals.finding import ENDINGS, find_files, skill_folder
 from metier.evals.formats import LARGEST_FILE, CaseFile, NoCasesError, read_cases
+from metier.evals.repeated import distinct
 from metier.parse.yaml import YamlRejectedError, load_yaml
 from metier.storage.room import read_regular
 from metier.values.evals import CaseProblem, EvalCase
@@ -54,6 +55,8 @@ def cases_of(given: Sequence[str], workspace: str, name_of: NameOf, *, finds: bo
     for source in sources.values():
         _read(source, workspace, name_of, found)
     told = {*found.files, *(one.file for one in found.problems)}
+    cases, notes = distinct(found.cases)
+    found = found._replace(cases=cases, notes=[*found.notes, *notes])
     for path, inner in folders.items():
         if told.isdisjoint(_shown(file, workspace) for file in inner):
             shown = _shown(os.path.abspath(path), workspace)
@@ -105,7 +108,9 @@ def _read(source: _Source, workspace: str, name_of: NameOf, found: Cases) -> Non
         found.problems.append(CaseProblem(source.shown, text))
     found.cases.extend(own.cases[:room])
     found.problems.extend(own.problems)
-    found.files.append(source.shown)
+    found.notes.extend(own.notes)
+    if own.cases:
+        found.files.append(source.shown)
 
 
 def _cases_in(source: _Source, workspace: str, name_of: NameOf) -> CaseFile:
