@@ -4,12 +4,22 @@ import json
 
 import pytest
 
+from cli.eval_shop import PDF, committed, data, evaluate, filled, git
+from cli.printed import run_here
 from cli.run_workspace import follows
-from cli.test_eval_command import PDF, data, evaluate, git
 from conftest import Workspace
 
+pytestmark = pytest.mark.slow
 
-# What people get wrong
+
+@pytest.fixture
+def shop(workspace: Workspace) -> Workspace:
+    return filled(workspace)
+
+
+@pytest.fixture
+def repository(shop: Workspace) -> Workspace:
+    return committed(shop)
 
 
 def test_a_slip_in_a_file_that_was_found_is_an_error_and_other_data_is_a_note(
@@ -86,6 +96,6 @@ def test_the_history_marks_changed_skills_and_shows_given_files(repository: Work
 
 
 def test_git_is_not_asked_for_changes_without_trust(repository: Workspace) -> None:
-    run_here(repository.root, "trust", "remove", ".")
+    run_here(repository.root, "trust", "--revoke")
     evaluate(repository)
     assert [one["changed"] for one in data(repository, "history")] == [None]

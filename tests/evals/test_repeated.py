@@ -50,7 +50,5 @@ def test_cases_that_cannot_both_pass_are_noted_and_kept(
         ({"skills": ["x"]}, {"task": "c", "nothing": True}),
     ],
 )
-def test_cases_that_can_both_pass_are_not_noted(
-    one: dict[str, Any], other: dict[str, Any]
-) -> None:
+def test_cases_that_can_both_pass_are_not_noted(one: dict[str, Any], other: dict[str, Any]) -> None:
     assert distinct(cases(one, other)).notes == []
