@@ -293,7 +293,19 @@ def test_a_bad_line_of_json_lines_is_told_with_its_number_and_the_rest_is_read()
 
 @pytest.mark.parametrize(
     "value",
-    [{}, [], 7, None, "a", ["a", "b"], {"results": [{"x": 1}]}, [{"prompt": "a"}]],
+    [
+        {},
+        [],
+        7,
+        None,
+        "a",
+        ["a", "b"],
+        {"results": [{"x": 1}]},
+        [{"prompt": "a"}],
+        {"case": [{"x": 1}]},
+        [{"x": 1}, None],
+        {"skills": ["a"], "tasks": ["b"]},
+    ],
     ids=json.dumps,
 )
 def test_a_file_with_something_else_has_no_cases(value: Any) -> None:
@@ -379,6 +391,10 @@ def test_any_json_gives_cases_or_problems_and_never_a_crash(value: Any, skill: s
         (
             {"examples": [{"task": "a", "nothing": True}]},
             "no case in it: unknown key 'examples'; did you mean 'cases'?",
+        ),
+        (
+            {"caes": {"tsk": "a", "skils": ["x"]}},
+            "no case in it: unknown key 'caes'; did you mean 'cases'?",
         ),
         (
             {"cases": [{"task": "a", "skils": ["x"]}]},

@@ -1,12 +1,14 @@
 """Keys of evaluation files: those that are unknown, and what they were meant to be."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from metier.core.names import loose_key
 from metier.core.nearest import nearest
 
 _LIKENESS = 0.8
+_MOST_ROWS = 20
+"""Rows that are looked at to tell what a list holds."""
 _EXPECTS = {
     "skills": "skills", "notskills": "notSkills", "agents": "agents", "cards": "cards",
     "nothing": "nothing",
@@ -53,12 +55,19 @@ def without_task(keys: Iterable[Any], row: Mapping[str, Any]) -> str:
 def meant_cases(table: Mapping[Any, Any]) -> str:
     """A key of a whole file that looks like `cases`, or has such rows, or an empty text."""
     for key, value in table.items():
-        rows = [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
-        if not rows or not isinstance(key, str):
-            continue
-        loose = [{loose_key(one) for one in row if isinstance(one, str)} for row in rows]
-        is_like = bool(nearest(loose_key(key), ["cases"], likeness=_LIKENESS))
-        has_cases = any("task" in row and not _EXPECTS.keys().isdisjoint(row) for row in loose)
-        if is_like or has_cases:
+        rows = [value] if isinstance(value, dict) else value if isinstance(value, list) else []
+        loose = [
+            {loose_key(one): None for one in row if isinstance(one, str)}
+            for row in rows[:_MOST_ROWS]
+            if isinstance(row, dict)
+        ]
+        if isinstance(key, str) and _are_cases(key, loose):
             return f"no case in it: unknown key '{key}'; did you mean 'cases'?"
     return ""
+
+
+def _are_cases(key: str, rows: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether rows look like cases; less is needed below a key that looks like `cases`."""
+    if nearest(loose_key(key), ["cases"], likeness=_LIKENESS):
+        return any(is_own(row) or meant(row, row) for row in rows)
+    return any("task" in row and not _EXPECTS.keys().isdisjoint(row) for row in rows)
