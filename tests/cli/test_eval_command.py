@@ -2,15 +2,13 @@
 
 import json
 import re
-import shutil
-import subprocess
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
+from cli.eval_shop import PDF, committed, data, evaluate, filled
 from cli.printed import Finished, run_here
 from cli.run_workspace import follows
 from cli.terminals import at_terminal
@@ -18,32 +16,13 @@ from conftest import Workspace
 
 pytestmark = pytest.mark.slow
 
-PDF = "extract the tables of this PDF file"
-ROWS = [
-    {"query": PDF, "should_trigger": True},
-    {"query": "draw charts of the numbers", "should_trigger": False},
-    {"query": "bake a cake", "should_trigger": True},
-]
 EVIL = "<script>alert('x')</script> | `rm` ]]> & \x1b[31m \ufffe \u202e \"q\""
 
 
 @pytest.fixture
 def shop(workspace: Workspace) -> Workspace:
     """A trusted workspace with three skills, and cases for one of them."""
-    workspace.skill("papers", "Extracts tables from PDF files.")
-    workspace.skill("sql", "Writes database queries in SQL.")
-    workspace.skill("charts", "Draws charts of numbers.")
-    workspace.write("skills/papers/evals/trigger-eval.json", json.dumps(ROWS))
-    workspace.trust()
-    return workspace
-
-
-def evaluate(shop: Workspace, *arguments: str) -> Finished:
-    return run_here(shop.root, "eval", *arguments)
-
-
-def data(shop: Workspace, *arguments: str) -> Any:
-    return json.loads(evaluate(shop, *arguments, "--json").stdout)
+    return filled(workspace)
 
 
 def rows(done: Finished, kind: str) -> list[list[str]]:
@@ -219,24 +198,10 @@ def test_another_folder_is_compared(shop: Workspace, tmp_path: Path) -> None:
     assert [row[1] for row in rows(done, "better")] == [PDF]
 
 
-def git(root: Path, *arguments: str) -> None:
-    who = ("-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
-    subprocess.run(["git", *who, *arguments], cwd=root, check=True, capture_output=True)
-
-
 @pytest.fixture
 def repository(shop: Workspace) -> Workspace:
     """The shop with a commit in which a description was worse."""
-    if shutil.which("git") is None:
-        pytest.skip("there is no git")
-    shutil.rmtree(shop.root / ".git")
-    shop.skill("papers", "Does something else.")
-    git(shop.root, "init", "-q")
-    git(shop.root, "add", "-A")
-    git(shop.root, "commit", "-qm", "one")
-    shop.skill("papers", "Extracts tables from PDF files.")
-    shop.trust()
-    return shop
+    return committed(shop)
 
 
 def test_a_commit_is_compared_and_the_files_stay_as_they_are(repository: Workspace) -> None:

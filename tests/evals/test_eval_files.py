@@ -77,3 +77,13 @@ def test_a_skill_above_the_workspace_is_not_looked_for(workspace: Workspace) -> 
     (workspace.root.parent / "SKILL.md").write_text("---\nname: above\n---\n")
     file = workspace.write("evals/a.json", "[]")
     assert skill_folder(str(file), str(workspace.root)) == ""
+
+
+def test_a_given_folder_has_all_its_files_whatever_they_are_called(workspace: Workspace) -> None:
+    workspace.skill("pdf", folder="mine/skills/pdf")
+    wanted = ["mine/a.json", "mine/deep/er/b.yml", "mine/c.JSONL", "mine/skills/pdf/evals/d.yaml"]
+    others = ["mine/notes.md", "mine/.e.json", "mine/skills/pdf/assets/f.json", "mine/.git/g.json"]
+    for path in (*wanted, *others):
+        workspace.write(path, "[]")
+    files = find_files(str(workspace.root / "mine"), is_named=False)
+    assert files.paths == sorted(str(workspace.root / path) for path in wanted)

@@ -273,10 +273,11 @@ def test_a_case_that_says_nothing_is_told_among_others_that_do() -> None:
     [
         (b"\xff\xfe", "the file is not UTF-8"),
         (b"[{", "not valid JSON: "),
-        (b"", "not valid JSON: "),
+        (b"", "the file is empty"),
+        (b" \n", "the file is empty"),
         (b"[" * 200_000, "it is nested too deeply"),
     ],
-    ids=["bytes", "cut", "empty", "deep"],
+    ids=["bytes", "cut", "empty", "blank", "deep"],
 )
 def test_a_file_that_cannot_be_read_says_why(raw: bytes, message: str) -> None:
     with pytest.raises(ValueError, match=message):
@@ -292,7 +293,19 @@ def test_a_bad_line_of_json_lines_is_told_with_its_number_and_the_rest_is_read()
 
 @pytest.mark.parametrize(
     "value",
-    [{}, [], 7, None, "a", ["a", "b"], {"results": [{"x": 1}]}, [{"prompt": "a"}]],
+    [
+        {},
+        [],
+        7,
+        None,
+        "a",
+        ["a", "b"],
+        {"results": [{"x": 1}]},
+        [{"prompt": "a"}],
+        {"case": [{"x": 1}]},
+        [{"x": 1}, None],
+        {"skills": ["a"], "tasks": ["b"]},
+    ],
     ids=json.dumps,
 )
 def test_a_file_with_something_else_has_no_cases(value: Any) -> None:
@@ -363,3 +376,78 @@ def test_any_json_gives_cases_or_problems_and_never_a_crash(value: Any, skill: s
             or (case.most is not None)
         )
         case.to_json()
+
+
+# Keys that are nearly right
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (
+            {"case": [{"task": "a", "skills": ["x"]}]},
+            "no case in it: unknown key 'case'; did you mean 'cases'?",
+        ),
+        (
+            {"examples": [{"task": "a", "nothing": True}]},
+            "no case in it: unknown key 'examples'; did you mean 'cases'?",
+        ),
+        (
+            {"caes": {"tsk": "a", "skils": ["x"]}},
+            "no case in it: unknown key 'caes'; did you mean 'cases'?",
+        ),
+        (
+            {"cases": [{"task": "a", "skils": ["x"]}]},
+            "unknown key 'skils'; did you mean 'skills'?",
+        ),
+        (
+            {"cases": [{"task": "a", "skills": ["x"], "notSkils": ["y"]}]},
+            "unknown key 'notSkils'; did you mean 'notSkills'?",
+        ),
+        ([{"tsk": "a", "skills": ["x"]}], "unknown key 'tsk'; did you mean 'task'?"),
+        ([{"skills": ["x"]}], "it has no task"),
+        ({"cases": [{"task": "a"}]}, "it says neither which skill should come"),
+    ],
+    ids=lambda one: json.dumps(one)[:50],
+)
+def test_a_slip_in_our_own_format_is_told(value: Any, message: str) -> None:
+    found = read(value)
+    assert found.cases == []
+    assert [message in one.message for one in found.problems] == [True]
+
+
+@pytest.mark.parametrize("key", ["notskills", "not_skills", "not-skills", "NotSkills"])
+def test_keys_may_be_written_in_any_case(key: str) -> None:
+    assert read([{"task": "a", key: ["x"]}]).cases[0].not_skills == ("x",)
+
+
+def test_other_unknown_keys_of_a_case_are_noted_and_notes_of_people_are_not() -> None:
+    rows = [{"task": "a", "skills": ["x"], "priority": 1, "id": 7, "notes": "b"}] * 2
+    found = read(rows)
+    assert (len(found.cases), found.problems) == (2, [])
+    assert found.notes == ["evals.json: unknown in cases: 'priority'"]
+
+
+def test_rows_of_other_formats_may_have_any_key() -> None:
+    found = read([{"query": "a", "should_trigger": True, "agent": "x", "files": []}], skill="pdf")
+    assert (len(found.cases), found.problems, list(found.notes)) == (1, [], [])
+
+
+# Places
+
+
+def test_what_is_no_case_keeps_its_place_in_a_list() -> None:
+    good = {"task": "a", "skills": ["x"]}
+    for rows in ([good, None, {"x": 1}, good], {"cases": [good, None, {"x": 1}, good]}):
+        found = read(rows)
+        assert [case.number for case in found.cases] == [1, 4]
+        assert [(one.number, one.message) for one in found.problems] == [
+            (2, "it is null"),
+            (3, "it has no task"),
+        ]
+
+
+def test_a_bad_line_of_json_lines_keeps_its_place() -> None:
+    raw = b'{"task": "a", "nothing": true}\n{"task"\n{"task": "b", "nothing": true}'
+    found = read(None, "cases.jsonl", raw=raw)
+    assert [case.number for case in found.cases] == [1, 3]

@@ -35,6 +35,14 @@ def test_figures_are_kept_in_order_and_tasks_are_not(room: Room) -> None:
     assert SECRET.encode() not in room.read(FILE)
 
 
+def test_given_files_and_changed_skills_are_kept(room: Room) -> None:
+    keep(room, remembered(evaluation(), "c" * 40, changed=True, given=["a.yaml"]))
+    keep(room, remembered(evaluation(), "", changed=True))
+    first, second = history(room)
+    assert (first.changed, first.files) == (True, ["a.yaml"])
+    assert (second.changed, second.files) == (None, [])
+
+
 def test_equal_cases_have_equal_digests(room: Room) -> None:
     one, other = evaluation(), evaluation(task="another")
     digests = [remembered(each, "").digest for each in (one, evaluation(named=False), other)]

@@ -187,7 +187,8 @@ def evaluated(workspace: Workspace, *files: str) -> Evaluation:
 def test_files_of_the_workspace_are_found_and_belong_to_the_skill_beside(filled: Workspace) -> None:
     rows = [{"query": PDF, "should_trigger": True}, {"query": "hi", "should_trigger": False}]
     filled.write("skills/pdf-tables/evals/trigger-eval.json", json.dumps(rows))
-    filled.write("evals/routing.yaml", f"cases:\n- task: {PDF}\n  skills: [pdf-tables]\n")
+    text = "cases:\n- task: read the tables of a PDF file\n  skills: [pdf-tables]\n"
+    filled.write("evals/routing.yaml", text)
     filled.write("evals/results.json", '{"runs": [1, 2]}')
     found = evaluated(filled)
     assert found.files == ["evals/routing.yaml", "skills/pdf-tables/evals/trigger-eval.json"]
@@ -251,3 +252,76 @@ def test_an_untrusted_workspace_is_evaluated_like_a_trusted_one(workspace: Works
     workspace.skill("pdf-tables", "Extracts tables from PDF files.")
     workspace.write("evals/a.json", json.dumps([{"task": PDF, "skills": ["pdf-tables"]}]))
     assert [one.passed for one in evaluated(workspace).results] == [True]
+
+
+def test_a_given_folder_is_read_whatever_it_is_called(filled: Workspace) -> None:
+    rows = json.dumps([{"task": PDF, "skills": ["pdf-tables"]}])
+    filled.write("evals/a.json", rows)
+    filled.write("mine/deeper/b.json", rows)
+    assert evaluated(filled, "evals").files == ["evals/a.json"]
+    assert evaluated(filled, "mine").files == ["mine/deeper/b.json"]
+    assert evaluated(filled, ".").files == ["evals/a.json"]
+
+
+def test_a_given_folder_without_cases_is_a_problem_beside_other_files_too(
+    filled: Workspace,
+) -> None:
+    filled.write("empty/notes.md", "x")
+    filled.write("other/data.json", '{"runs": [1]}')
+    filled.write("a.json", json.dumps([{"task": PDF, "skills": ["pdf-tables"]}]))
+    found = evaluated(filled, "empty", "a.json", "other")
+    assert [(one.file, one.message) for one in found.problems] == [
+        (
+            "empty",
+            "there is no evaluation file in this folder (.json, .jsonl, .yaml, .yml)",
+        ),
+        ("other", "no file in this folder has cases; looked at 1"),
+    ]
+    assert found.scored == 1
+
+
+def test_a_repeated_case_is_scored_once(filled: Workspace) -> None:
+    rows = json.dumps([{"task": PDF, "skills": ["pdf-tables"]}])
+    filled.write("evals/a.json", rows)
+    filled.write("evals/b.json", rows)
+    found = evaluated(filled)
+    assert found.figures["recall"].of == 1
+    assert found.notes == [
+        "1 case repeats another and is scored once: evals/b.json#1 and evals/a.json#1"
+    ]
+
+
+def test_a_case_is_lost_only_to_a_skill_that_is_named(catalog: Catalog) -> None:
+    found = catalog.evaluate(cases=[case("bake a cake with SQL", "charts"), case(PDF, "charts")])
+    for one in found.results:
+        assert one.lost_to == next(iter(one.named), "")
+    silent = catalog.evaluate(cases=[case("bake a cake", "charts")])
+    assert [one.lost_to for one in silent.confusions] == [""]
+    assert [one.instead for one in silent.confusions] == ["nothing was named"]
+
+
+def test_a_partly_right_answer_is_not_called_silence(catalog: Catalog) -> None:
+    both = case(PDF, "pdf-tables", "charts", every=True)
+    (lost,) = catalog.evaluate(cases=[both]).confusions
+    assert (lost.skill, lost.instead) == ("charts", "nothing else was named")
+
+
+def test_a_training_case_for_an_unknown_skill_is_told(catalog: Catalog) -> None:
+    found = catalog.evaluate(cases=[case(PDF, "pdf-table", training=True)])
+    assert [list(one.unknown) for one in found.unknown] == [["pdf-table"]]
+    assert found.training == 0
+
+
+def test_a_case_that_is_not_scored_neither_passed_nor_failed(catalog: Catalog) -> None:
+    cases = [case(PDF, "no-such"), case(PDF, "sql", training=True), case(PDF, "pdf-tables")]
+    results = catalog.evaluate(cases=cases).to_json()["results"]
+    assert [one["passed"] for one in results] == [None, None, True]
+
+
+@pytest.mark.parametrize(
+    ("most", "fault"),
+    [(0, "1 skill is named, and none should be")],
+)
+def test_too_many_skills_are_told(catalog: Catalog, most: int, fault: str) -> None:
+    (found,) = scored(catalog, case(PDF, "pdf-tables", most=most))
+    assert fault in found.faults

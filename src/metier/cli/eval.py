@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from metier.catalog import Catalog
-from metier.cli.eval_formats import FORMATS, Told, left_out, training_line
+from metier.cli.eval_formats import FORMATS, Told, left_out, note_lines
 from metier.cli.eval_history import command as history
 from metier.cli.eval_live_options import Asked, LiveOptions, live_options
 from metier.cli.eval_suggest import suggest
@@ -18,6 +18,7 @@ from metier.cli.groups import ArgumentGroup, GroupArgument, with_commands
 from metier.cli.session import Session, metier_command
 from metier.config import Config
 from metier.config.owners import head_commit
+from metier.core.nearest import nearest
 from metier.errors import UsageError
 from metier.flow.boundary import Boundary
 from metier.flow.eval_against import compared, with_setting
@@ -30,7 +31,7 @@ from metier.values.trust import NOTHING
 _SHARE = click.FloatRange(0, 1)
 _BAR_OPTIONS = {
     "minRecall": "Fail if fewer of the cases have their skill named.",
-    "maxFalseFires": "Fail if more of the skills are named that must not be.",
+    "maxFalseFires": "Fail if more cases get a skill that must not be named.",
     "minHit1": "Fail if the right skill is first in fewer cases.",
     "minNdcg": "Fail if nDCG@10, the quality of the order, is lower.",
     "maxSilent": "Fail if more cases get no skill at all, though one fits.",
@@ -106,7 +107,7 @@ def _eval(
         comparison = None
         if (against or settings) and evaluation.results:
             comparison = _compared(session, catalog, evaluation, against, settings)
-        _keep(session, catalog, evaluation)
+        _keep(session, catalog, evaluation, files)
     told = Told(evaluation, failed_bars(evaluation.figures, limits), comparison)
     if output_format == "text":
         print_text(session, told, limit)
@@ -114,7 +115,7 @@ def _eval(
         session.print_json(told.to_json())
     else:
         click.echo(FORMATS[output_format](told), nl=False)
-    return _exit_code(session, told)
+    return _exit_code(session, told, files)
 
 
 def _format(session: Session, output_format: str) -> str:
@@ -220,20 +221,42 @@ def _boundary(catalog: Catalog, folder: str, config: Config) -> Boundary:
 # Afterwards
 
 
-def _keep(session: Session, catalog: Catalog, evaluation: Evaluation) -> None:
+def _keep(
+    session: Session, catalog: Catalog, evaluation: Evaluation, files: tuple[str, ...]
+) -> None:
     if catalog.room is None or not evaluation.scored:
         return
+    commit = head_commit(catalog.workspace)
+    changed = _is_changed(catalog, commit)
     try:
-        keep(catalog.room, remembered(evaluation, head_commit(catalog.workspace)))
+        keep(catalog.room, remembered(evaluation, commit, changed=changed, given=files))
     except OSError as error:
         session.note(f"warning: the result is not stored: {error.strerror or error}")
 
 
-def _exit_code(session: Session, told: Told) -> int:
+def _is_changed(catalog: Catalog, commit: str) -> bool | None:
+    """Whether the skills differ from a commit; None if unknown, as git is run on trust only."""
+    if not commit or not catalog.config.is_trusted:
+        return None
+    from metier.flow.commits import is_changed  # few commands need it
+
+    files = [row.file for row in catalog.documents("skill", shadowed=True)]
+    return is_changed(catalog.workspace, commit, files)
+
+
+def _hint_at_command(session: Session, files: tuple[str, ...]) -> None:
+    """A command that was meant, if the first word is no file."""
+    near = nearest(files[0], command.commands) if files and not os.path.lexists(files[0]) else ""
+    if near:
+        session.note(f"hint: did you mean 'metier eval {near}'?")
+
+
+def _exit_code(session: Session, told: Told, files: tuple[str, ...]) -> int:
     evaluation = told.evaluation
     for problem in evaluation.problems:
         number = f" case {problem.number}" if problem.number else ""
         session.note(f"error: {problem.file}{number}: {problem.message}")
+    _hint_at_command(session, files)
     for line in told.unknown_lines():
         session.note(f"error: {line}")
     if not evaluation.results:
@@ -242,8 +265,8 @@ def _exit_code(session: Session, told: Told) -> int:
         return 1
     if told.comparison is not None and told.comparison.left_out:
         session.note(left_out(told.comparison))
-    if evaluation.training:
-        session.note(training_line(evaluation))
+    for line in note_lines(evaluation):
+        session.note(line)
     for line in told.bar_lines():
         session.note(f"failed: {line}")
     return int(told.is_failed)

@@ -15,6 +15,7 @@ from metier.values.evals import CaseResult, Comparison, Evaluation, Figure
 PURPOSE = "It measures whether descriptions tell skills apart, not what a model does."
 _LONGEST = 160
 _MOST_ROWS = 200
+_MOST_NAMED = 3
 _NOT_XML = re.compile("[\ufffe\uffff\ud800-\udfff]")
 _MARKDOWN = re.compile(r"([\\`*_\[\]|#~!<>&$@])")
 
@@ -98,7 +99,27 @@ def left_out(comparison: Comparison) -> str:
 
 
 def training_line(evaluation: Evaluation) -> str:
-    return f"{counted(evaluation.training, 'training case')} not scored"
+    """What is not scored since it was learnt."""
+    learnt = evaluation.learnt
+    marked = evaluation.training - learnt
+    parts = [counted(marked, "training case")] if marked else []
+    if learnt:
+        whose = counted(learnt, "case whose task is an example", "cases whose task is an example")
+        parts.append(whose)
+    return f"{' and '.join(parts)} not scored"
+
+
+def note_lines(evaluation: Evaluation) -> list[str]:
+    """What is worth a look, and no fault."""
+    lines = list(evaluation.notes)
+    ignored = evaluation.ignored
+    if ignored:
+        more = f" and {len(ignored) - _MOST_NAMED} more" if len(ignored) > _MOST_NAMED else ""
+        shown = ", ".join(map(one_line, ignored[:_MOST_NAMED]))
+        lines.append(f"{counted(len(ignored), 'file')} without cases ignored: {shown}{more}")
+    if evaluation.training:
+        lines.append(training_line(evaluation))
+    return lines
 
 
 def figure_rows(evaluation: Evaluation) -> list[list[str]]:
@@ -151,7 +172,7 @@ def failed_rows(evaluation: Evaluation) -> list[list[str]]:
 
 def confusion_rows(evaluation: Evaluation) -> list[list[str]]:
     return [
-        [one.skill, one.lost_to or "nothing", str(one.cases), "; ".join(one.reasons)]
+        [one.skill, one.instead, str(one.cases), "; ".join(one.reasons)]
         for one in evaluation.confusions
     ]
 
@@ -193,9 +214,7 @@ def _remarks(told: Told) -> list[str]:
     ]
     lines += [f"Error: {line}" for line in told.unknown_lines()]
     lines += [left_out(comparison)] if comparison is not None and comparison.left_out else []
-    if evaluation.training:
-        lines.append(training_line(evaluation))
-    return lines
+    return [*lines, *note_lines(evaluation)]
 
 
 def summary(evaluation: Evaluation) -> str:
@@ -281,7 +300,7 @@ def as_junit(told: Told) -> str:
     failed: dict[str, int] = {}
     for result in evaluation.results:
         suites.setdefault(result.case.file, []).append(_testcase(result))
-        is_failed = not result.passed and not result.is_training
+        is_failed = not result.passed and not _is_skipped(result)
         failed[result.case.file] = failed.get(result.case.file, 0) + is_failed
     for problem in evaluation.problems:
         name = f"case {problem.number}" if problem.number else "file"
@@ -300,8 +319,13 @@ def as_junit(told: Told) -> str:
 
 def _testcase(result: CaseResult) -> str:
     name = f"#{result.case.number} {short(result.case.task)}"
-    fault = "" if result.passed or result.is_training else why(result)
-    return _test(result.case.file, name, fault, is_skipped=result.is_training)
+    is_skipped = _is_skipped(result)
+    fault = "" if result.passed or is_skipped else why(result)
+    return _test(result.case.file, name, fault, is_skipped=is_skipped)
+
+
+def _is_skipped(result: CaseResult) -> bool:
+    return result.is_training and not result.unknown
 
 
 def _test(file: str, name: str, fault: str, *, is_skipped: bool = False) -> str:

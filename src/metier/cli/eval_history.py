@@ -14,7 +14,7 @@ from metier.storage.places import state_room
 _FIGURES = ("recall", "falseFires", "hit1", "recall5", "ndcg10", "silent", "speaksWrongly")
 _COLUMNS = (
     *("when", "commit", "host", "cases", "failed"),
-    *("recall", "false fires", "hit@1", "recall@5", "nDCG@10", "silent", "speaks wrongly"),
+    *("recall", "false fires", "hit@1", "recall@5", "nDCG@10", "silent", "speaks wrongly", "files"),
 )
 
 
@@ -25,7 +25,8 @@ def command(session: Session, limit: int) -> None:
     """Show the figures of earlier evaluations, the latest last.
 
     Figures are stored in your state folder, with the commit that was checked out; tasks are not.
-    An asterisk marks cases that differ from those of the evaluation before.
+    An asterisk marks cases that differ from those of the evaluation before, a plus a commit from
+    which the skills differed. The last column has the files that were given, if any.
     """
     kept = stored(state_room(session.require_workspace()))
     shown = kept[-limit:]
@@ -44,7 +45,13 @@ def _rows(shown: Sequence[Remembered]) -> list[list[str]]:
         when = datetime.fromtimestamp(one.at).strftime("%Y-%m-%d %H:%M")
         mark = "*" if before and one.digest != before else ""
         figures = [percent(one.figures[name]) if name in one.figures else "-" for name in _FIGURES]
-        facts = [one.commit[:12] or "-", one.host or "-", f"{one.cases}{mark}", str(one.failed)]
-        rows.append([when, *facts, *figures])
+        commit = f"{one.commit[:12]}{'+' if one.changed else ''}" or "-"
+        facts = [commit, one.host or "-", f"{one.cases}{mark}", str(one.failed)]
+        rows.append([when, *facts, *figures, _files(one.files)])
         before = one.digest
     return rows
+
+
+def _files(given: Sequence[str]) -> str:
+    more = f" and {len(given) - 1} more" if len(given) > 1 else ""
+    return f"{given[0]}{more}" if given else "-"

@@ -92,13 +92,15 @@ def _comparison(comparison: Comparison, limit: int, width: int) -> list[str]:
 
 def _lost(evaluation: Evaluation, limit: int, width: int) -> list[str]:
     """Which skill lost to which other, and why one of the cases was lost."""
-    found = [one for one in evaluation.confusions if one.lost_to]
+    found = evaluation.confusions
     if not found or not limit:
         return []
     lines = ["", click.style("lost", bold=True)]
     for one in found[:limit]:
         cases = counted(one.cases, "case")
-        text = f"{one.skill} to {one.lost_to} in {cases}: {'; '.join(one.reasons)}"
+        to = f" to {one.lost_to}" if one.lost_to else ""
+        silence = "" if one.lost_to else f", {one.instead}"
+        text = f"{one.skill}{to} in {cases}{silence}: {'; '.join(one.reasons)}"
         lines += wrapped(text, width, "  ")
     return [*lines, *more(len(found) - limit, "pair", len(found))]
 

@@ -110,7 +110,9 @@ def faults_of(result: CaseResult) -> list[str]:
         verb = "is" if len(named) == 1 else "are"
         faults.append(f"{_joined(named)} {verb} named, and nothing should be")
     if case.most is not None and len(named) > case.most:
-        faults.append(f"{len(named)} skills are named, and at most {case.most} should be")
+        named_now = "1 skill is" if len(named) == 1 else f"{len(named)} skills are"
+        limit = f"at most {case.most}" if case.most else "none"
+        faults.append(f"{named_now} named, and {limit} should be")
     if _agents(result) == 0.0:
         first = f"'{result.agents[0]}' is first" if result.agents else "no agent fits"
         faults.append(f"agent {_joined(case.agents, 'or')} is not first: {first}")
@@ -205,20 +207,22 @@ def _worst_first(one: SkillFigures) -> tuple[float, float, str]:
 
 def confusions_of(results: Sequence[CaseResult]) -> list[Confusion]:
     """Which skill lost cases to which other, the most frequent first."""
-    found: dict[tuple[str, str], list[CaseResult]] = {}
+    found: dict[tuple[str, str, bool], list[CaseResult]] = {}
     for result in results:
         if result.is_scored and result.right and not has_right(result, result.named):
             skill = next(name for name in result.right if name not in result.named)
-            found.setdefault((skill, result.lost_to), []).append(result)
+            key = (skill, result.lost_to, not result.named)
+            found.setdefault(key, []).append(result)
     made = [
         Confusion(
             skill=skill,
             lost_to=lost_to,
+            is_silent=is_silent,
             cases=len(lost),
             task=told.case.task,
             reasons=told.reasons,
         )
-        for (skill, lost_to), lost in found.items()
+        for (skill, lost_to, is_silent), lost in found.items()
         for told in [next((one for one in lost if one.reasons), lost[0])]
     ]
     return sorted(made, key=lambda one: (-one.cases, one.skill, one.lost_to))

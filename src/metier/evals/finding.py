@@ -26,8 +26,11 @@ class FoundFiles(NamedTuple):
     """Whether the limits left none out."""
 
 
-def find_files(top: str) -> FoundFiles:
-    """The evaluation files below a folder."""
+def find_files(top: str, *, is_named: bool = True) -> FoundFiles:
+    """The evaluation files below a folder; if not `is_named`, whatever they are called.
+
+    In the folder of a skill the names count always: it has other data too.
+    """
     found: set[str] = set()
     folders = 0
     stack = [top]
@@ -37,7 +40,13 @@ def find_files(top: str) -> FoundFiles:
         names = _Names(folder)
         if _VENV_MARK in names.files:
             continue
-        found.update(_here(folder, names, is_top=folder == top))
+        has_skill = not names.files.isdisjoint(SKILL_NAMES)
+        found.update(_here(folder, names, has_skill=has_skill, is_top=folder == top))
+        if has_skill and not is_named:
+            found.update(find_files(folder).paths)
+            continue
+        if not is_named:
+            found.update(_with_endings(folder, names))
         stack += [os.path.join(folder, name) for name in names.folders if name not in NOT_ENTERED]
     return FoundFiles(sorted(found)[:MOST_FILES], not stack and len(found) <= MOST_FILES)
 
@@ -61,16 +70,19 @@ class _Names:
             return
 
 
-def _here(folder: str, names: _Names, *, is_top: bool) -> Iterator[str]:
+def _with_endings(folder: str, names: _Names) -> Iterator[str]:
+    for name in names.files:
+        if name.lower().endswith(ENDINGS) and not name.startswith("."):
+            yield os.path.join(folder, name)
+
+
+def _here(folder: str, names: _Names, *, has_skill: bool, is_top: bool) -> Iterator[str]:
     for name in names.files:
         if _ANYWHERE.fullmatch(name):
             yield os.path.join(folder, name)
-    has_skill = not names.files.isdisjoint(SKILL_NAMES)
     if (has_skill or is_top) and _FOLDER in names.folders:
         inner = os.path.join(folder, _FOLDER)
-        for name in _Names(inner).files:
-            if name.lower().endswith(ENDINGS) and not name.startswith("."):
-                yield os.path.join(inner, name)
+        yield from _with_endings(inner, _Names(inner))
     if has_skill and _SKLAB[0] in names.folders and _SKLAB[1] in _Names(_sklab(folder)).folders:
         inner = os.path.join(_sklab(folder), _SKLAB[1])
         for name in _Names(inner).files.intersection(_SKLAB[2]):

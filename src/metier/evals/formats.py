@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from metier.core.names import loose_key
+from metier.evals.keys import NO_TASK, is_own, meant, meant_cases, unknown, without_task
 from metier.values.evals import CaseProblem, EvalCase
 
 LARGEST_FILE = 8 * 1024 * 1024
@@ -19,6 +20,7 @@ _LONGEST_NAME = 300
 _MOST_NAMES = 100
 _DEEPEST = 5
 _MOST_PROBLEMS = 20
+_MOST_SHOWN = 5
 
 LoadYaml = Callable[[str], tuple[Any, Sequence[str]]]
 """The value of a YAML text, and what is wrong with it. Raises `ValueError`."""
@@ -42,6 +44,9 @@ _NO = {
     "negative",
 }  # fmt: skip
 _NONE = {"", "none", "null", "nothing"}
+_OTHER_KEYS = {*_TASK, *_SKILL, *_EXPECTED, *_FIRES, "expected", "type", "routingexpect"}
+_BAD_LINE = object()
+"""Stands for a line of JSON Lines that is told already."""
 
 
 class CaseFile(NamedTuple):
@@ -49,6 +54,7 @@ class CaseFile(NamedTuple):
 
     cases: list[EvalCase]
     problems: list[CaseProblem]
+    notes: Sequence[str] = ()
 
 
 class NoCasesError(ValueError):
@@ -64,9 +70,9 @@ def read_cases(raw: bytes, file: str, *, skill: str, load_yaml: LoadYaml) -> Cas
     reader = _Reader(file)
     reader.problems += [CaseProblem(file, flaw) for flaw in flaws[:_MOST_PROBLEMS]]
     reader.read(value, skill, is_positive=False, depth=0)
-    if not reader.cases and not reader.problems and reader.faults.keys() <= {_UNSAID}:
+    if not reader.cases and not reader.problems and not reader.is_ours:
         raise NoCasesError("it has no cases that say what should come")
-    return CaseFile(reader.cases, [*reader.problems, *reader.told()])
+    return CaseFile(reader.cases, [*reader.problems, *reader.told()], reader.notes())
 
 
 def _value(raw: bytes, file: str, load_yaml: LoadYaml) -> tuple[Any, Sequence[str]]:
@@ -74,6 +80,8 @@ def _value(raw: bytes, file: str, load_yaml: LoadYaml) -> tuple[Any, Sequence[st
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise ValueError("the file is not UTF-8") from None
+    if not text.strip():
+        raise NoCasesError("the file is empty")
     if file.lower().endswith((".yaml", ".yml")):
         return load_yaml(text)
     flaws: list[str] = []
@@ -96,6 +104,7 @@ def _lines(text: str, flaws: list[str]) -> Iterator[Any]:
             yield _json(line, flaws)
         except (ValueError, RecursionError):
             flaws.append(f"line {number} is not valid JSON")
+            yield _BAD_LINE
 
 
 def _json(text: str, flaws: list[str]) -> Any:
@@ -124,25 +133,46 @@ class _Reader:
         """Those of the file."""
         self.faults: dict[str, list[int]] = {}
         """What is wrong with cases → their numbers."""
+        self.is_ours = False
+        """Whether a fault is in what is clearly a case."""
+        self._within = ""
+        """The key of the list that is read."""
+        self._unknown: dict[str, int] = {}
+        """Keys that mean nothing → in how many cases."""
 
     def read(self, value: Any, skill: str, *, is_positive: bool, depth: int) -> None:
         """Read rows; `is_positive` if a row without a word on it means that the skill fires."""
         if isinstance(value, list):
             for row in value:
+                before = self.count
                 if isinstance(row, dict):
                     self._table(row, skill, is_positive=is_positive, depth=depth + 1)
-                elif depth:
-                    self._complain("it is not a table with a task")
+                    if self.count == before and not _holds_rows(row):
+                        fault = without_task(row, _loose(row))
+                        self._complain(fault or NO_TASK, is_ours=bool(fault))
+                elif row is _BAD_LINE:
+                    self.count += 1
+                else:
+                    text = "it is null" if row is None else "it is not a table with a task"
+                    self._complain(text, is_ours=depth > 0)
         elif isinstance(value, dict):
             self._table(value, skill, is_positive=is_positive, depth=depth + 1)
+            if not depth and not self.count and (text := meant_cases(value)):
+                self.problems.append(CaseProblem(self._file, text))
 
     def _table(
         self, table: Mapping[str, Any], skill: str, *, is_positive: bool, depth: int
     ) -> None:
-        row = {loose_key(key): value for key, value in reversed(list(table.items()))}
+        row = _loose(table)
         holds_rows = depth == 1 and any(isinstance(row.get(key), list) for key in _ROWS)
         if _first(row, _TASK) is not None and not holds_rows:
+            fault = meant(table, row) if is_own(row) else ""
+            if fault:
+                self._complain(fault)
+                return
             self._row(row, skill, is_positive=is_positive)
+            for key in unknown(table, _OTHER_KEYS) if "task" in row else ():
+                self._unknown[key] = self._unknown.get(key, 0) + 1
             return
         if depth > _DEEPEST:
             return
@@ -153,6 +183,7 @@ class _Reader:
                     self._prompts(row[key], own, fires)
         for key in _ROWS:
             if isinstance(row.get(key), list | dict):
+                self._within = key
                 self.read(row[key], own, is_positive=key == "evals", depth=depth)
 
     def _prompts(self, prompts: Sequence[Any], skill: str, fires: bool) -> None:
@@ -184,7 +215,8 @@ class _Reader:
         fault = _fault(task, expects)
         if fault:
             self.count -= 1
-            self._complain(fault)
+            is_ours = fault != _UNSAID or ("task" in row and self._within == "cases")
+            self._complain(fault, is_ours=is_ours)
             return
         try:
             case = EvalCase(task=_clean(task), **expects, file=self._file, number=self.count)
@@ -193,8 +225,9 @@ class _Reader:
             self.count -= 1
             self._complain(str(error))
 
-    def _complain(self, text: str) -> None:
+    def _complain(self, text: str, *, is_ours: bool = True) -> None:
         self.count += 1
+        self.is_ours |= is_ours
         self.faults.setdefault(text, []).append(self.count)
 
     def told(self) -> list[CaseProblem]:
@@ -204,6 +237,23 @@ class _Reader:
             more = f", as in {len(others)} more" if others else ""
             found.append(CaseProblem(self._file, f"{text}{more}", first))
         return found[:_MOST_PROBLEMS]
+
+    def notes(self) -> list[str]:
+        """A line for the keys that mean nothing."""
+        if not self._unknown or not self.cases:
+            return []
+        keys = ", ".join(f"'{_short(key)}'" for key in list(self._unknown)[:_MOST_SHOWN])
+        more = len(self._unknown) - _MOST_SHOWN
+        return [f"{self._file}: unknown in cases: {keys}{f' and {more} more' if more > 0 else ''}"]
+
+
+def _loose(table: Mapping[str, Any]) -> dict[str, Any]:
+    """With loose keys; of two that are equal then, the first counts."""
+    return {loose_key(key): value for key, value in reversed(list(table.items()))}
+
+
+def _holds_rows(table: Mapping[str, Any]) -> bool:
+    return not _loose(table).keys().isdisjoint((*_ROWS, *_POSITIVE, *_NEGATIVE))
 
 
 def _fault(task: Any, expects: Mapping[str, Any]) -> str:

@@ -1,15 +1,18 @@
 """The documents of a commit, written to a folder. The user's own files are not touched."""
 
+import hashlib
 import os
 import posixpath
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from metier.config import Config
 from metier.config.owners import git_output
+from metier.core.paths import is_inside
 from metier.discover.plugins import PLUGIN_FOLDER
 from metier.errors import NotFoundError
 from metier.flow.examples import CASE_FILES, CASES_FOLDER
+from metier.storage.room import read_regular
 from metier.storage.workspace import SETTINGS_FILE
 from metier.values.files import LARGEST, SKILL_NAMES
 
@@ -20,6 +23,7 @@ _LINK = "120000"
 _FILES = ("100644", "100755")
 _LARGEST = max(LARGEST.values())
 _LONGEST_LINK = 4_096
+_SHA1_LENGTH = 40
 _BESIDE = "/agents/openai.yaml"
 """A file beside skills that a host reads."""
 
@@ -43,6 +47,40 @@ def commit_of(workspace: str, ref: str) -> str:
             hint="a folder such as ../main, or a commit such as HEAD~1 or main",
         )
     return commit
+
+
+def is_changed(workspace: str, commit: str, files: Iterable[str]) -> bool | None:
+    """Whether skills of a workspace differ from a commit; None if git does not say.
+
+    `files` are the skills that are there now. Their content is compared here: `git status` would
+    run the filters that the repository names.
+    """
+    listed = git_output(workspace, ["ls-tree", "-r", "-z", "-l", commit], seconds=_SECONDS)
+    if listed is None:
+        return None
+    entries = {
+        os.path.join(workspace, *one.path.split("/")): one
+        for one in _entries(listed)
+        if posixpath.basename(one.path) in SKILL_NAMES and one.mode in _FILES
+    }
+    if any(not os.path.lexists(path) for path in entries):
+        return True
+    inside = (path for path in files if is_inside(path, workspace))
+    return any(path not in entries or _differs(path, entries[path]) for path in inside)
+
+
+def _differs(path: str, entry: _Entry) -> bool:
+    try:
+        content = read_regular(path, _LARGEST, links=False)
+    except (OSError, ValueError):
+        return True
+    kind = "sha1" if len(entry.digest) == _SHA1_LENGTH else "sha256"
+    for one in (content, content.replace(b"\r\n", b"\n")):
+        made = hashlib.new(kind, b"blob %d\0" % len(one), usedforsecurity=False)
+        made.update(one)
+        if made.hexdigest() == entry.digest:
+            return False
+    return True
 
 
 def write_documents(workspace: str, commit: str, folder: str, config: Config) -> int:

@@ -4,6 +4,7 @@ from metier.config import Config
 from metier.config.capabilities import read_capabilities
 from metier.config.settings import CAPABILITIES
 from metier.core.names import loose_key
+from metier.core.nearest import did_you_mean
 from metier.core.toml import TomlError, toml_of
 from metier.errors import UsageError
 from metier.evals.compare import compared as compared
@@ -17,8 +18,11 @@ def with_setting(config: Config, text: str) -> Config:
     name = key.strip().removeprefix("capabilities.")
     known = {loose_key(one): setting.attribute for one, setting in CAPABILITIES.items()}
     attribute = known.get(loose_key(name))
-    if not equals or attribute is None:
-        raise UsageError(f"'{text}' is no setting of [capabilities] and its value", hint=_HINT)
+    if not equals or not name:
+        raise UsageError(f"'{text}' is not KEY=VALUE", hint=_HINT)
+    if attribute is None:
+        hint = did_you_mean(name, CAPABILITIES, _HINT)
+        raise UsageError(f"[capabilities] has no setting '{name}'", hint=hint)
     try:
         table = toml_of(f"value = {value}\n")
     except TomlError:

@@ -5,8 +5,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from metier.core.paths import is_inside
-from metier.evals.finding import find_files, skill_folder
+from metier.evals.finding import ENDINGS, find_files, skill_folder
 from metier.evals.formats import LARGEST_FILE, CaseFile, NoCasesError, read_cases
+from metier.evals.repeated import distinct
 from metier.parse.yaml import YamlRejectedError, load_yaml
 from metier.storage.room import read_regular
 from metier.values.evals import CaseProblem, EvalCase
@@ -27,6 +28,8 @@ class Cases(NamedTuple):
     problems: list[CaseProblem]
     ignored: list[str]
     """Files that were found, and hold something else."""
+    notes: list[str]
+    """What is worth a look, and no fault."""
 
 
 class _Source(NamedTuple):
@@ -38,28 +41,46 @@ class _Source(NamedTuple):
 
 def cases_of(given: Sequence[str], workspace: str, name_of: NameOf, *, finds: bool = True) -> Cases:
     """The cases in the given files and folders; without any, those of the workspace."""
-    found = Cases([], [], [], [])
+    found = Cases([], [], [], [], [])
     sources: dict[str, _Source] = {}
+    folders = {}
     for path in given:
         real = os.path.realpath(path)
         if os.path.isdir(real):
-            _add_folder(real, workspace, sources, found)
+            folders[path] = _add_folder(real, workspace, sources, found)
         else:
             sources[real] = _Source(real, _shown(os.path.abspath(path), workspace), True)
     if not given and finds:
         _add_folder(workspace, workspace, sources, found)
     for source in sources.values():
         _read(source, workspace, name_of, found)
+    told = {*found.files, *(one.file for one in found.problems)}
+    cases, notes = distinct(found.cases)
+    found = found._replace(cases=cases, notes=[*found.notes, *notes])
+    for path, inner in folders.items():
+        if told.isdisjoint(_shown(file, workspace) for file in inner):
+            shown = _shown(os.path.abspath(path), workspace)
+            found.problems.append(CaseProblem(shown, _nothing_in(inner)))
     return found
 
 
-def _add_folder(folder: str, workspace: str, sources: dict[str, _Source], found: Cases) -> None:
-    files = find_files(folder)
+def _nothing_in(files: Sequence[str]) -> str:
+    if not files:
+        return f"there is no evaluation file in this folder ({', '.join(ENDINGS)})"
+    return f"no file in this folder has cases; looked at {len(files):,}"
+
+
+def _add_folder(
+    folder: str, workspace: str, sources: dict[str, _Source], found: Cases
+) -> Sequence[str]:
+    """Add the files of a folder; those of the whole workspace are found by their names."""
+    files = find_files(folder, is_named=is_inside(workspace, folder))
     for path in files.paths:
         sources.setdefault(path, _Source(path, _shown(path, workspace), False))
     if not files.is_all:
         text = f"only {len(files.paths):,} evaluation files are read"
         found.problems.append(CaseProblem(_shown(folder, workspace), text))
+    return files.paths
 
 
 def _shown(path: str, workspace: str) -> str:
@@ -87,7 +108,9 @@ def _read(source: _Source, workspace: str, name_of: NameOf, found: Cases) -> Non
         found.problems.append(CaseProblem(source.shown, text))
     found.cases.extend(own.cases[:room])
     found.problems.extend(own.problems)
-    found.files.append(source.shown)
+    found.notes.extend(own.notes)
+    if own.cases:
+        found.files.append(source.shown)
 
 
 def _cases_in(source: _Source, workspace: str, name_of: NameOf) -> CaseFile:

@@ -4,7 +4,7 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from metier.core.coerce import integer_of, mapping_of, number_of, text_of
@@ -16,6 +16,8 @@ FILE, LOCK = "evals.json", "evals.lock"
 MOST_KEPT = 500
 """The latest are kept."""
 _VERSION = 1
+_MOST_FILES = 20
+_LONGEST_PATH = 300
 
 
 class Remembered(NamedTuple):
@@ -24,6 +26,8 @@ class Remembered(NamedTuple):
     at: float
     commit: str
     """The commit that was checked out, if known."""
+    changed: bool | None
+    """Whether the skills differed from it; None if unknown."""
     host: str
     cases: int
     digest: str
@@ -32,13 +36,25 @@ class Remembered(NamedTuple):
     threshold: float
     figures: Mapping[str, float]
     """Those that a case measured."""
+    files: Sequence[str] = ()
+    """The files that the user gave; none if those of the workspace were found."""
+
+    def stored(self) -> dict[str, Any]:
+        return {**self._asdict(), "figures": dict(self.figures), "files": list(self.files)}
 
     def to_json(self) -> dict[str, Any]:
-        return {**self._asdict(), "at": to_iso(self.at), "figures": dict(self.figures)}
+        return {**self.stored(), "at": to_iso(self.at)}
 
 
-def remembered(evaluation: Evaluation, commit: str, at: float | None = None) -> Remembered:
-    """What is stored of an evaluation."""
+def remembered(
+    evaluation: Evaluation,
+    commit: str,
+    at: float | None = None,
+    *,
+    changed: bool | None = None,
+    given: Sequence[str] = (),
+) -> Remembered:
+    """What is stored of an evaluation of the `given` files, or of all."""
     figures = {
         name: round(figure.value, 6)
         for name, figure in evaluation.figures.items()
@@ -47,12 +63,14 @@ def remembered(evaluation: Evaluation, commit: str, at: float | None = None) -> 
     return Remembered(
         at=time.time() if at is None else at,
         commit=commit,
+        changed=changed if commit else None,
         host=evaluation.host or "",
         cases=evaluation.scored,
         digest=_digest(evaluation),
         failed=len(evaluation.failed),
         threshold=evaluation.threshold,
         figures=figures,
+        files=[path[:_LONGEST_PATH] for path in given[:_MOST_FILES]],
     )
 
 
@@ -66,7 +84,7 @@ def keep(room: Room, one: Remembered) -> None:
     lock = room.lock(LOCK)
     try:
         latest = [*history(room), one][-MOST_KEPT:]
-        rows = [{**entry._asdict(), "figures": dict(entry.figures)} for entry in latest]
+        rows = [entry.stored() for entry in latest]
         room.write(FILE, json.dumps({"version": _VERSION, "evaluations": rows}).encode())
     finally:
         os.close(lock)
@@ -84,13 +102,16 @@ def history(room: Room) -> list[Remembered]:
 
 def _stored(row: Mapping[str, Any]) -> Remembered:
     figures = mapping_of(row.get("figures"))
+    changed, files = row.get("changed"), row.get("files")
     return Remembered(
         at=number_of(row.get("at"), 0.0),
         commit=text_of(row.get("commit")),
+        changed=changed if isinstance(changed, bool) else None,
         host=text_of(row.get("host")),
         cases=integer_of(row.get("cases"), 0),
         digest=text_of(row.get("digest")),
         failed=integer_of(row.get("failed"), 0),
         threshold=number_of(row.get("threshold"), 0.0),
         figures={name: number_of(value, 0.0) for name, value in figures.items()},
+        files=[one for one in files if isinstance(one, str)] if isinstance(files, list) else [],
     )

@@ -11,6 +11,7 @@ from metier.evals.bars import FailedBar as FailedBar
 from metier.evals.bars import failed_bars as failed_bars
 from metier.evals.figures import FIGURES as FIGURES
 from metier.evals.figures import confusions_of, faults_of, figures_of, has_right, skill_figures
+from metier.evals.repeated import plain
 from metier.flow.eval_cases import Cases, cases_of
 from metier.flow.examples import Examples
 from metier.index.documents import skills_in
@@ -98,6 +99,7 @@ def evaluation_of(
         files=read.files,
         problems=read.problems,
         ignored=read.ignored,
+        notes=read.notes,
         host=host,
         threshold=threshold,
     )
@@ -177,10 +179,6 @@ class Names:
         return f"{kind} not in the catalog{f'; {meant}' if meant else ''}"
 
 
-def _plain(task: str) -> str:
-    return " ".join(task.split()).casefold()
-
-
 class _Scorer:
     """Asks the catalog about one case after another."""
 
@@ -188,7 +186,7 @@ class _Scorer:
         self._catalog = catalog
         self._host = host
         self._names = Names(catalog)
-        self._learnt = {(one.kind, _plain(one.task)) for one in catalog.examples.all()}
+        self._learnt = {(one.kind, plain(one.task)) for one in catalog.examples.all()}
         self._explained = 0
         self.threshold = 0.0
 
@@ -218,16 +216,16 @@ class _Scorer:
     def _is_learnt(self, case: EvalCase) -> bool:
         """Whether the task is an example of a skill, or of an agent that it is about."""
         kinds = ("skill", "agent") if case.agents else ("skill",)
-        task = _plain(case.task)
+        task = plain(case.task)
         return any((kind, task) in self._learnt for kind in kinds)
 
     def _with_reasons(self, result: CaseResult) -> CaseResult:
-        """Why an expected skill is not named, and which is first."""
+        """Why an expected skill is not named, and which is instead."""
         if has_right(result, result.named) or not result.right:
             return result
         missed = next(name for name in result.right if name not in result.named)
-        first = next(iter(result.ranked), missed)
-        result = replace(result, lost_to="" if first in result.right else first)
+        others = (name for name in result.named if name not in result.right)
+        result = replace(result, lost_to=next(others, ""))
         self._explained += 1
         if self._explained > _MOST_EXPLAINED:
             return result

@@ -97,7 +97,7 @@ class CaseResult:
     faults: Sequence[str] = ()
     """What is not as expected."""
     lost_to: str = ""
-    """The skill that stands first instead of the expected one."""
+    """The first skill that is named instead of the expected one; empty if none is."""
     reasons: Sequence[str] = ()
     """Why the expected skill is not named or not first."""
 
@@ -114,7 +114,7 @@ class CaseResult:
             "file": self.case.file,
             "number": self.case.number,
             "case": self.case.to_json(),
-            "passed": self.passed,
+            "passed": self.passed if self.is_scored else None,
             "scored": self.is_scored,
             "training": self.is_training,
             "unknown": dict(self.unknown),
@@ -161,12 +161,19 @@ class Confusion:
 
     skill: str
     lost_to: str
-    """Empty if nothing else is in its place."""
+    """Empty if no other skill is named."""
     cases: int
     task: str
     """One of the tasks."""
     reasons: Sequence[str]
     """Why, for that task."""
+    is_silent: bool = True
+    """Whether nothing at all was named, if no other skill was."""
+
+    @property
+    def instead(self) -> str:
+        """What came instead, for people."""
+        return self.lost_to or f"nothing{'' if self.is_silent else ' else'} was named"
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -190,6 +197,8 @@ class Evaluation:
     problems: Sequence[CaseProblem] = ()
     ignored: Sequence[str] = ()
     """Files that were found and have no cases."""
+    notes: Sequence[str] = ()
+    """What is worth a look, and no fault."""
     host: str | None = None
     threshold: float = 0.0
 
@@ -200,7 +209,13 @@ class Evaluation:
     @property
     def training(self) -> int:
         """Cases from which something was learnt; they are not scored."""
-        return sum(result.is_training for result in self.results)
+        return sum(one.is_training and not one.unknown for one in self.results)
+
+    @property
+    def learnt(self) -> int:
+        """Those of them that are not marked as training: their task is an example."""
+        found = (one for one in self.results if one.is_training and not one.unknown)
+        return sum(not one.case.training for one in found)
 
     @property
     def failed(self) -> Sequence[CaseResult]:
@@ -209,7 +224,7 @@ class Evaluation:
     @property
     def unknown(self) -> Sequence[CaseResult]:
         """Cases that expect what is not in the catalog."""
-        return [one for one in self.results if one.unknown and not one.is_training]
+        return [one for one in self.results if one.unknown]
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -219,6 +234,7 @@ class Evaluation:
             "files": list(self.files),
             "ignored": list(self.ignored),
             "problems": [one.to_json() for one in self.problems],
+            "notes": list(self.notes),
             "cases": len(self.results),
             "scored": self.scored,
             "training": self.training,
