@@ -148,7 +148,7 @@ def test_a_form_leads_back_to_this_page_only(
 
 
 def remembered(number: int, digest: str = "d", **figures: float) -> Remembered:
-    return Remembered(NOW + number, f"{number:07x}abc", "", 10, digest, 1, 0.3, figures)
+    return Remembered(NOW + number, f"{number:07x}abc", None, "", 10, digest, 1, 0.3, figures)
 
 
 def test_evaluations_are_drawn_over_commits_and_told_in_a_table(

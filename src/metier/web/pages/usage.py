@@ -269,7 +269,7 @@ def _evaluation(kept: Sequence[Remembered], at: int) -> Row:
     has_changed = at > 0 and kept[at - 1].digest != one.digest
     return {
         "at": one.at,
-        "commit": one.commit[:12],
+        "commit": f"{one.commit[:12]}{'+' if one.changed else ''}",
         "host": one.host,
         "cases": one.cases,
         "failed": one.failed,
