@@ -38,6 +38,9 @@ def test_what_was_handed_over_is_kept_with_the_step_and_told() -> None:
     events: list[Event] = []
     result = world.run(agent(prompt("p")), on_event=events.append)
     kept = world.store.steps(result.run.key)[0].input
+    assert kept is not None
+    assert kept.pop("prompt") == "Say it."
+    assert [call["model"] for call in kept.pop("calls")] == ["scripted:test"]
     assert kept == {"text": "TEXT", "abilities": ["x"], "report": "r1"}
     (said,) = [one.data for one in events if one.kind == "step.prepared"]
     assert said == {"abilities": ["x"], "report": "r1"}
@@ -54,7 +57,7 @@ def test_what_is_handed_over_is_on_the_disk_before_it_is_sent() -> None:
     world._model = ScriptedModel([look])
     world.prepared = lambda _agent, _step, _task: handed("TEXT")
     world.run(agent(prompt("p")))
-    assert kept == [{"text": "TEXT"}]
+    assert kept == [{"text": "TEXT", "prompt": "Say it."}]
 
 
 def test_a_resumed_step_sees_what_it_saw() -> None:
@@ -84,7 +87,8 @@ def test_each_turn_of_a_loop_is_prepared_by_itself() -> None:
     world.prepared = lambda _agent, _step, task: handed(f"for {task}")
     result = world.run(agent(loop("l", "[1, 2]", prompt("p", "say {{ item }}"))))
     kept = {one.id: one.input for one in world.store.steps(result.run.key)}
-    assert (kept["p[0]"], kept["p[1]"]) == ({"text": "for say 1"}, {"text": "for say 2"})
+    texts = {one: (kept[one] or {})["text"] for one in ("p[0]", "p[1]")}
+    assert texts == {"p[0]": "for say 1", "p[1]": "for say 2"}
 
 
 @pytest.mark.invariant(id="INV-AGT-ABL-002")

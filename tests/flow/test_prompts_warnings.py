@@ -170,4 +170,8 @@ def test_a_resumed_step_keeps_the_cut_and_the_warnings_of_before(office: Office)
     office.ability("off", "", "enabled: true")
     asyncio.run(office.catalog.resume(result.run_id))
     (second,) = office.catalog.agency.store.steps(result.run.key)
+    assert first.input is not None
+    assert second.input is not None
+    for one in (first.input, second.input):
+        assert one.pop("calls")
     assert second.input == first.input
