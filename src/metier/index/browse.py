@@ -50,7 +50,8 @@ def _keys(store: Store, asked: Browse) -> list[int]:
     """The keys of all documents that fit, in order."""
     where, values = _conditions(asked.facets)
     way = "DESC" if asked.descending else "ASC"
-    order = f"{_ORDERS.get(asked.order, _ORDERS['name'])} {way}, handle, rank, path"
+    unnamed = "handle = '', " if asked.order not in _ORDERS or asked.order == "name" else ""
+    order = f"{unnamed}{_ORDERS.get(asked.order, _ORDERS['name'])} {way}, handle, rank, path"
     sql = f"SELECT document.key FROM document WHERE {where} ORDER BY {order}"
     keys = [row[0] for row in store.rows(sql, values)]
     if not asked.search:

@@ -16,7 +16,8 @@ from metier.catalog import Catalog
 from metier.core.coerce import mapping_of
 from metier.errors import MetierError, UsageError
 from metier.storage.places import user_home
-from metier.web.app import all_pages, groups_of
+from metier.web.app import all_pages
+from metier.web.navigation import Navigation
 from metier.web.page import Data, Page
 from metier.web.query import Query
 from metier.web.rendering import PlainJson, environment
@@ -80,7 +81,7 @@ class Exporter:
         self._catalog = catalog
         self._with_prompts = with_prompts
         self._pages = {page.name: page for page in all_pages() if page.name in EXPORTED}
-        self._groups = groups_of([page for page in all_pages() if page.name in EXPORTED])
+        self._navigation = Navigation(list(self._pages.values()))
 
     def files(self, on_progress: OnProgress | None = None) -> Iterator[tuple[str, bytes]]:
         """Names and contents; the pages of the sidebar and all that they lead to."""
@@ -133,7 +134,7 @@ class Exporter:
         """What every page shows besides its own data."""
         catalog = self._catalog
         return {
-            "groups": self._groups,
+            "nav": self._navigation.on(name),
             "path": f"/{name}",
             "csrf": "",
             "csrf_name": "",

@@ -108,7 +108,7 @@ def _title(text: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    return str(escape(visible(text)))
+    return str(escape(text if text.isascii() and text.isprintable() else visible(text)))
 
 
 def _figure(value: float) -> str:

@@ -17,6 +17,7 @@ from metier.web.marking import pieces_html
 from metier.web.page import to_plain
 from metier.web.pictures_resolve import score_bar
 from metier.web.query import address
+from metier.web.rankings import ranking_html
 from metier.web.rows import rows_html
 from metier.web.words import as_text, count, counted, cut, dollars, duration, moment, shown, tone
 
@@ -40,6 +41,7 @@ def environment() -> jinja2.Environment:
         columns=pictures.columns,
         part=pictures.Part,
         pieces_html=pieces_html,
+        ranking_html=ranking_html,
         plan_picture=run_pictures.plan,
         rows_html=rows_html,
         run_bar=run_pictures.run_bar,
