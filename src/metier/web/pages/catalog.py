@@ -19,6 +19,7 @@ _TITLES = {
     "source": "Source",
     "state": "State",
     "host": "Loaded by",
+    "agent": "Named by agent",
     "finding": "Finding",
     "capability": "Provides",
     "owner": "Owner",
