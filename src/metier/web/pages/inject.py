@@ -230,7 +230,7 @@ def _ability(scored: Scored[Any], injection: Injection, is_inside: bool) -> dict
 
 
 def _table(view: View, rows: Sequence[LeftOut]) -> Table:
-    shown = [row._asdict() for row in rows]
+    shown = [{**row._asdict(), "score": _rounded(row.score)} for row in rows]
     return table_of(
         view,
         _COLUMNS,
@@ -240,6 +240,10 @@ def _table(view: View, rows: Sequence[LeftOut]) -> Table:
         noun="document",
         empty="nothing was left out",
     )
+
+
+def _rounded(score: float | None) -> float | None:
+    return None if score is None else round(score, 3)
 
 
 def _paste(_: Catalog, fields: Mapping[str, str]) -> str:
