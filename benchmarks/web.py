@@ -34,6 +34,8 @@ _ASKED = 20
 """Documents, tasks and questions in each round."""
 _WORDS = 12
 """Of a task."""
+_INJECTABLE = 1_000
+"""Abilities, and cards."""
 _STEPS = 20
 """Of the run."""
 ROWS_BAR, COMPUTED_BAR = 5.0, 1.3
@@ -73,7 +75,7 @@ def _add_documents(root: Path) -> None:
     """Abilities and cards to inject, and an agent of many steps."""
     for folder in ("abilities", "docs/capabilities", "agents"):
         (root / folder).mkdir(parents=True, exist_ok=True)
-    for number in range(200):
+    for number in range(_INJECTABLE):
         words = [WORDS[(number * step) % len(WORDS)] for step in (1, 3, 7, 11)]
         text = " ".join(words * 30)
         front = f"tags: [{words[0]}, {words[1]}]\ncategory: {words[2]}\npriority: {number % 100}"
@@ -81,10 +83,8 @@ def _add_documents(root: Path) -> None:
         triggers = f"triggers:\n  keywords: [{', '.join(words)}]\n  confidenceThreshold: 0.25"
         front = f"id: card-{number}\nname: Card {number}\ndescription: About it.\n{triggers}"
         (root / f"docs/capabilities/c{number}.md").write_text(f"---\n{front}\n---\n{text}\n")
-    steps = [
-        {"stepId": f"s{number}", "type": "prompt", "config": {"prompt": f"Step {number}: {{{{ task }}}}"}}
-        for number in range(_STEPS)
-    ]  # fmt: skip
+    asked = {"type": "prompt", "config": {"prompt": "Go on with {{ task }}"}}
+    steps = [{"stepId": f"s{number}", **asked} for number in range(_STEPS)]
     agent = {
         "agentId": "walker",
         "name": "Walker",
@@ -159,15 +159,16 @@ def _computed_bars(inspected: Inspected, catalog: Catalog) -> Iterator[Bar]:
         [lambda one=one: catalog.which(one, limit=5).to_json() for one in tasks],
         "Catalog.which and its explanation",
     )  # fmt: skip
-    names = catalog.capabilities()[:_ASKED] or ["pdf-extraction"]
+    names, others = catalog.capabilities()[:_ASKED] or ["pdf-extraction"], count(1_000_000)
     yield _computed(
         "resolve", inspected, [f"/resolve?require={quote(one)}&query={{}}" for one in names],
-        [lambda one=one, number=count(): _resolved(catalog, one, next(number)) for one in names],
+        [lambda one=one: catalog.resolve([one], f"{next(others)}").report for one in names],
         "Catalog.resolve and its report",
     )  # fmt: skip
     yield _computed(
         "inject", inspected, [f"/inject?task={quote(one)}+{{}}" for one in tasks],
-        [lambda one=one: catalog.inject(one) for one in tasks], "Catalog.inject",
+        [lambda one=one: catalog.inject(f"{one} {next(others)}") for one in tasks],
+        f"Catalog.inject, {_INJECTABLE:,} abilities and as many cards",
     )  # fmt: skip
     contexts = count(150_000)
     yield _computed(
@@ -183,10 +184,6 @@ def _computed_bars(inspected: Inspected, catalog: Catalog) -> Iterator[Bar]:
         "overlap map, nothing cached", inspected, ["/overlap"],
         [lambda: _overlap(catalog)], "Catalog.overlap_map", requests=1, rounds=2, forgets=True,
     )  # fmt: skip
-
-
-def _resolved(catalog: Catalog, name: str, number: int) -> object:
-    return catalog.resolve([name], f"{number}").report
 
 
 def _overview(catalog: Catalog) -> None:

@@ -237,6 +237,7 @@ def _table(view: View, rows: Sequence[LeftOut]) -> Table:
         shown,
         name="left",
         sort="kind",
+        size=20,
         noun="document",
         empty="nothing was left out",
     )
