@@ -10,6 +10,7 @@ is rendered once.
 import json
 import shutil
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import chain, count, cycle
 from pathlib import Path
 from urllib.parse import quote
@@ -36,6 +37,8 @@ _WORDS = 12
 """Of a task."""
 _INJECTABLE = 1_000
 """Abilities, and cards."""
+_CHARACTERS = 4_096
+"""Of an ability, as in the benchmark of abilities, and of a card."""
 _STEPS = 20
 """Of the run."""
 ROWS_BAR, COMPUTED_BAR = 5.0, 1.3
@@ -77,7 +80,7 @@ def _add_documents(root: Path) -> None:
         (root / folder).mkdir(parents=True, exist_ok=True)
     for number in range(_INJECTABLE):
         words = [WORDS[(number * step) % len(WORDS)] for step in (1, 3, 7, 11)]
-        text = " ".join(words * 30)
+        text = " ".join(words * (_CHARACTERS // len(" ".join(words))))
         front = f"tags: [{words[0]}, {words[1]}]\ncategory: {words[2]}\npriority: {number % 100}"
         (root / f"abilities/a{number}.md").write_text(f"---\n{front}\n---\n{text}\n")
         triggers = f"triggers:\n  keywords: [{', '.join(words)}]\n  confidenceThreshold: 0.25"
@@ -156,18 +159,18 @@ def _computed_bars(inspected: Inspected, catalog: Catalog) -> Iterator[Bar]:
     tasks = [" ".join(row.description.split()[:_WORDS]) or row.name for row in _some(catalog)]
     yield _computed(
         "which", inspected, [f"/which?task={quote(one)}&number={{}}" for one in tasks],
-        [lambda one=one: catalog.which(one, limit=5).to_json() for one in tasks],
+        [partial(_explained, catalog, one) for one in tasks],
         "Catalog.which and its explanation",
     )  # fmt: skip
     names, others = catalog.capabilities()[:_ASKED] or ["pdf-extraction"], count(1_000_000)
     yield _computed(
         "resolve", inspected, [f"/resolve?require={quote(one)}&query={{}}" for one in names],
-        [lambda one=one: catalog.resolve([one], f"{next(others)}").report for one in names],
+        [partial(_resolved, catalog, one, others) for one in names],
         "Catalog.resolve and its report",
     )  # fmt: skip
     yield _computed(
         "inject", inspected, [f"/inject?task={quote(one)}+{{}}" for one in tasks],
-        [lambda one=one: catalog.inject(f"{one} {next(others)}") for one in tasks],
+        [partial(_injected, catalog, one, others) for one in tasks],
         f"Catalog.inject, {_INJECTABLE:,} abilities and as many cards",
     )  # fmt: skip
     contexts = count(150_000)
@@ -184,6 +187,18 @@ def _computed_bars(inspected: Inspected, catalog: Catalog) -> Iterator[Bar]:
         "overlap map, nothing cached", inspected, ["/overlap"],
         [lambda: _overlap(catalog)], "Catalog.overlap_map", requests=1, rounds=2, forgets=True,
     )  # fmt: skip
+
+
+def _explained(catalog: Catalog, task: str) -> object:
+    return catalog.which(task, limit=5).to_json()
+
+
+def _resolved(catalog: Catalog, name: str, numbers: Iterator[int]) -> object:
+    return catalog.resolve([name], f"{next(numbers)}").report
+
+
+def _injected(catalog: Catalog, task: str, numbers: Iterator[int]) -> object:
+    return catalog.inject(f"{task} {next(numbers)}")
 
 
 def _overview(catalog: Catalog) -> None:

@@ -49,7 +49,9 @@ def abilities_html(rows: Sequence[Shown], most: float) -> Markup:
 
 def _ability(one: Shown, most: float) -> str:
     parts = [
-        Part(name, one["parts"][name], f"t{number}") for number, name in enumerate(_PARTS, start=1)
+        Part(name, one["parts"][name], f"t{number}")
+        for number, name in enumerate(_PARTS, start=1)
+        if one["parts"][name]
     ]
     badge = (
         '<span class="badge good">injected</span>'

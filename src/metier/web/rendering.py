@@ -34,6 +34,8 @@ from metier.web.words import (
     without_filling,
 )
 
+_MACROS = {"command.html": ["the_same"], "table.html": ["swap", "table"]}
+"""Template → those of its macros that every template has."""
 _METHODS = frozenset({"get", "items", "keys", "values"})
 
 
@@ -77,6 +79,9 @@ def environment() -> jinja2.Environment:
         stacked=pictures.stacked,
         version=__version__,
     )
+    for file, names in _MACROS.items():  # importing them in each template takes time on each page
+        module = made.get_template(file).module
+        made.globals.update({name: getattr(module, name) for name in names})
     return made
 
 

@@ -152,7 +152,7 @@ def _answer(catalog: Catalog, asked: Asked, excluded: Sequence[tuple[str, str]])
             {"id": one.item.id, "score": one.score, "threshold": one.item.confidence_threshold}
             for one in injection.injected_cards
         ],
-        "leftOut": left_out(injection, excluded),
+        "leftOut": [_left(row) for row in left_out(injection, excluded)],
         "more": injection.selection.passed_over,
         "issues": [
             {**issue.to_json(), "isError": issue.is_error, "hint": issue.hint}
@@ -229,22 +229,23 @@ def _ability(scored: Scored[Any], injection: Injection, is_inside: bool) -> dict
     }
 
 
-def _table(view: View, rows: Sequence[LeftOut]) -> Table:
-    shown = [{**row._asdict(), "score": _rounded(row.score)} for row in rows]
+def _left(one: LeftOut) -> Row:
+    shown = dict(zip(LeftOut._fields, one, strict=True))
+    shown["score"] = None if one.score is None else round(one.score, 3)
+    return shown
+
+
+def _table(view: View, rows: Sequence[Row]) -> Table:
     return table_of(
         view,
         _COLUMNS,
-        shown,
+        rows,
         name="left",
         sort="kind",
         size=20,
         noun="document",
         empty="nothing was left out",
     )
-
-
-def _rounded(score: float | None) -> float | None:
-    return None if score is None else round(score, 3)
 
 
 def _paste(_: Catalog, fields: Mapping[str, str]) -> str:
