@@ -40,7 +40,7 @@ QUERIES = {
     "run": ["?id=last"],
     "runs": ["", "?state=succeeded&sort=-cost"],
     "listing": ["", "?host=claude-code&context=9000&plan=show", "?host=codex&plan=try"],
-    "overlap": ["", "?least=40", "?near=release-notes", "?near=hostile"],
+    "overlap": ["", "?least=40", "?near=release-notes"],
     "usage": ["", "?read=1&prompts=1&used=never"],
     "which": ["", "?task=write+release+notes&expect=changelog", "?task=hostile+alert+script"],
     "catalog": ["", "?search=release&kind=skill", "?size=5&page=2", "?search=alert"],
@@ -75,8 +75,10 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Opened]:
 
 def _write_hostile(workspace: Workspace) -> None:
     """Names that no one sees or that read backwards, a huge description, every kind."""
-    huge = f"Huge {HOSTILE} " + "wide " * 200_000
-    workspace.write("skills/huge/SKILL.md", f"---\nname: huge\ndescription: |\n  {huge}\n---\nDo.")
+    for name, times in (("huge", 12_000), ("too-huge", 200_000)):  # the second is excluded
+        text = f"Huge {HOSTILE} " + "wide " * times
+        front = f"name: {name}\ndescription: |\n  {text}"
+        workspace.write(f"skills/{name}/SKILL.md", f"---\n{front}\n---\nDo.\n")
     name = "bi\u202edi\u200b-name"
     workspace.skill(name, f"Alert with {name} and {'w' * 900}", folder="skills/bidi")
     picture = '<svg xmlns="http://www.w3.org/2000/svg" onload="alert(6)"><script>alert(7)</script>'
@@ -227,14 +229,14 @@ def test_every_page_says_the_same_without_scripts(opened: Opened) -> None:
         assert answer.status == 200, address
         assert page.locator("main h1").is_visible(), address
     page.goto("/listing?host=claude-code")
-    page.get_by_label("Context of the model").fill("9000")
+    page.locator("#context").fill("9000")
     page.get_by_role("button", name="Compute", exact=True).click()
     page.wait_for_url("**context=9000*")
     page.goto("/overlap")
     page.get_by_role("button", name="Draw").click()
     page.wait_for_url("**/overlap?*least=60*")
     page.goto("/agents")
-    page.get_by_label("Task").fill("prepare a release")
+    page.locator("#task").fill("prepare a release")
     page.get_by_role("button", name="Select").click()
     page.locator(".verdict strong", has_text="release-manager").wait_for()
     context.close()
