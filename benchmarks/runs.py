@@ -116,7 +116,7 @@ class _Services:
     def prepare(self, agent: AgentProfile, step: WorkflowStep, text: str, task: str) -> Prepared:
         raise ValueError((agent, step, text, task))
 
-    def model(self, name: str) -> Model:
+    def model(self, name: str, agent_id: str = "") -> Model:
         raise KeyError(name)
 
     def record_outcome(self, provider: str, *, success: bool) -> None:

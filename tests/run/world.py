@@ -82,7 +82,7 @@ class World:
         self.tasks.append(task)
         return self.prepared(agent, step, text)
 
-    def model(self, name: str) -> Model:
+    def model(self, name: str, agent_id: str = "") -> Model:
         self.models.append(name)
         return self._model
 

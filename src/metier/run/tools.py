@@ -19,8 +19,8 @@ from metier.run.tool import (
     ToolCode,
     ToolContext,
     ToolError,
-    function_tool,
     one_line,
+    tool_of,
 )
 from metier.values.agents import ToolResult
 from metier.values.models import ToolSpec
@@ -48,11 +48,15 @@ class ToolExecutor:
 
     def register(self, tool: Tool | Function) -> Tool:
         """Add a tool or a function. Raises `UsageError` when its name is taken."""
-        added = tool if isinstance(tool, Tool) else function_tool(tool)
+        added = tool if isinstance(tool, Tool) else tool_of(tool)
         if added.name in self._tools:
             raise UsageError(f"there is a tool '{added.name}' already", hint="use another name")
         self._tools[added.name] = added
         return added
+
+    def remove(self, name: str) -> None:
+        """Remove a registered tool, if there is one of that name."""
+        self._tools.pop(name, None)
 
     def registered(self) -> list[Tool]:
         """All tools but those that were lent."""
