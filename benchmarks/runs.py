@@ -117,7 +117,7 @@ class _Services:
         raise ValueError((agent, step, text, task))
 
     def model(self, name: str, agent_id: str = "") -> Model:
-        raise KeyError(name)
+        raise KeyError(name, agent_id)
 
     def record_outcome(self, provider: str, *, success: bool) -> None:
         raise ValueError((provider, success))

@@ -83,6 +83,7 @@ class World:
         return self.prepared(agent, step, text)
 
     def model(self, name: str, agent_id: str = "") -> Model:
+        assert isinstance(agent_id, str)
         self.models.append(name)
         return self._model
 
