@@ -108,7 +108,7 @@ _TABLES = {
         absent TEXT NOT NULL,
         links TEXT NOT NULL
     )""",
-    "trail_part": "(paths TEXT NOT NULL, times BLOB NOT NULL)",
+    "trail_part": "(folder TEXT NOT NULL, paths TEXT NOT NULL, times BLOB NOT NULL)",
 }
 DOCUMENT_INDEXES = {
     "document_by_handle": "document (handle, kind)",
@@ -125,7 +125,7 @@ _INDEXES = (
     "CREATE INDEX posting_by_term ON posting (field, term, found)",
 )
 _OLD_TABLES = ("skill_stem", "ability_word")
-_EMPTY_STEPS = 13
+_EMPTY_STEPS = 14
 
 MIGRATIONS: tuple[Migration, ...] = (
     Migration(
