@@ -99,7 +99,7 @@ _TABLES = {
         hosts INTEGER NOT NULL,
         UNIQUE (path, kind)
     )""",
-    "skill_columns": "(texts TEXT NOT NULL, numbers BLOB NOT NULL)",
+    "skill_columns": "(ids TEXT NOT NULL, sources TEXT NOT NULL, numbers BLOB NOT NULL)",
     "setting": "(name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
     "listing": "(text TEXT NOT NULL)",
     "trail": """(
@@ -112,7 +112,7 @@ _TABLES = {
 }
 DOCUMENT_INDEXES = {
     "document_by_handle": "document (handle, kind)",
-    "document_by_state": "document (kind, state, name, path, source, manual)",
+    "document_by_state": "document (kind, state, name, path, source, manual, reason)",
     "document_by_plugin": "document (plugin, team) WHERE plugin != ''",
     "document_by_team": "document (team, plugin) WHERE team != ''",
     "document_by_claims": "document (key) WHERE claims != ''",
