@@ -91,7 +91,16 @@ def test_an_empty_catalog_has_empty_columns(tmp_path: Path) -> None:
         assert list(read_skills(catalog.store).ids) == []
 
 
-@pytest.mark.parametrize("damage", ["ids = ''", "ids = ids || substr(ids, 1, 1)", "sources = '['", "sources = '[]'", "numbers = x'00'"])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "ids = ''",
+        "ids = ids || substr(ids, 1, 1)",
+        "sources = '['",
+        "sources = '[]'",
+        "numbers = x'00'",
+    ],
+)
 def test_damaged_columns_are_built_again(catalog: Catalog, damage: str) -> None:
     expected = catalog.resolve(["draw-charts"]).selected
     catalog.store.connection.execute(f"UPDATE skill_columns SET {damage}")

@@ -3,17 +3,18 @@
 For whole files `hashlib` is faster.
 """
 
+import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hashlib import sha256
 else:
     try:
-        from _sha2 import sha256  # since Python 3.12
-    except ImportError:
-        try:
+        if sys.version_info >= (3, 12):
+            from _sha2 import sha256
+        else:
             from _sha256 import sha256
-        except ImportError:
-            from hashlib import sha256
+    except ImportError:
+        from hashlib import sha256
 
 __all__ = ["sha256"]

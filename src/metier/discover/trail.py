@@ -2,7 +2,7 @@
 
 import os
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from metier.values.files import Trail
 
@@ -10,7 +10,7 @@ _FRESH_NS = 2_000_000_000
 """What changed this shortly before a walk may change again within one clock tick."""
 _PART = 500
 """Paths per part: a change is found without a look at the parts behind it."""
-_END = "\0"
+_END = b"\0"
 _SEARCH = getattr(os, "O_PATH", os.O_RDONLY)
 """Opens a folder to look up names in it; with `O_PATH` it need not be readable."""
 
@@ -51,7 +51,7 @@ class Steps:
             (there if os.path.exists(path) else absent).append(path)
         try:
             grouped = [_below_one(there[at : at + _PART]) for at in range(0, len(there), _PART)]
-            times = [_times(folder, _split(paths)) for folder, paths in grouped]
+            times = [_times(folder, paths) for folder, paths in grouped]
             "".join((*there, *absent, *self.links, *self.links.values())).encode()
         except (OSError, OverflowError, UnicodeEncodeError):
             return None
@@ -65,7 +65,7 @@ def is_unchanged(trail: Trail) -> bool:
     """Whether everything that the walks looked at is unchanged."""
     try:
         for folder, paths, times in trail.parts:
-            if _times(folder, _split(paths)).tobytes() != times:
+            if _times(folder, paths).tobytes() != times:
                 return False
     except (OSError, OverflowError):
         return False
@@ -74,19 +74,15 @@ def is_unchanged(trail: Trail) -> bool:
     )
 
 
-def _below_one(paths: Sequence[str]) -> tuple[str, str]:
+def _below_one(paths: Sequence[str]) -> tuple[str, bytes]:
     """The deepest folder around sorted paths, with its slash, and the paths in it, joined."""
-    shared = os.path.commonprefix([paths[0], paths[-1]])  # what these share, all between them do
+    ends = paths[0], paths[-1]
+    shared = os.path.commonprefix(ends)  # noqa: RUF071  # as texts: all between have it too
     folder = shared[: shared.rfind("/") + 1]
-    return folder, _END.join(path[len(folder) :] or "." for path in paths)
+    return folder, _END.join(os.fsencode(path[len(folder) :] or ".") for path in paths)
 
 
-def _split(paths: str) -> list[bytes]:
-    """The paths of a part, encoded at once: that is cheaper than a path at a time."""
-    return os.fsencode(paths).split(_END.encode())
-
-
-def _times(folder: str, paths: Iterable[bytes]) -> "array[int]":
+def _times(folder: str, paths: bytes) -> "array[int]":
     """When each path in a folder last changed in any way.
 
     A file that takes the place of another changes its folder, which is in the trail too. The folder
@@ -94,6 +90,6 @@ def _times(folder: str, paths: Iterable[bytes]) -> "array[int]":
     """
     opened = os.open(folder, _SEARCH)
     try:
-        return array("q", [os.stat(path, dir_fd=opened).st_ctime_ns for path in paths])
+        return array("q", [os.stat(path, dir_fd=opened).st_ctime_ns for path in paths.split(_END)])
     finally:
         os.close(opened)

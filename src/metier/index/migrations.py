@@ -108,7 +108,7 @@ _TABLES = {
         absent TEXT NOT NULL,
         links TEXT NOT NULL
     )""",
-    "trail_part": "(folder TEXT NOT NULL, paths TEXT NOT NULL, times BLOB NOT NULL)",
+    "trail_part": "(folder TEXT NOT NULL, paths BLOB NOT NULL, times BLOB NOT NULL)",
 }
 DOCUMENT_INDEXES = {
     "document_by_handle": "document (handle, kind)",
