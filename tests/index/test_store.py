@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -393,6 +394,6 @@ def test_what_is_asked_for_often_stays_cached_among_many_other_values() -> None:
 
     for number in range(5_000):
         assert store.cached("pool", pool) == "pool"
-        assert store.cached(number, lambda number=number: number) == number
+        assert store.cached(number, partial(int, number)) == number
     assert made == ["pool"]
     assert len(store._cache) <= 1_000

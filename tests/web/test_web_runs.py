@@ -224,6 +224,7 @@ def test_a_run_is_live_until_it_ends_and_is_resumed_after_a_crash(agents: Agents
     agents.agent("three", tool("a"), tool("b", "hold"), tool("c"))
     with shown(agents) as made, ThreadPoolExecutor() as threads:
         process = agents.started("run", "three", "x")
+        eventually(lambda: "b" in agents.calls())
         eventually(lambda: states_of(made).get("b") == "running")
         found = run_of(made)
         run_id = found["run"]["runId"]
@@ -276,8 +277,8 @@ def test_on_postgresql_a_run_is_listed_shown_followed_and_resumed(
     agents.agent("two", tool("a"), tool("b", "hold"))
     with shown(agents) as made, ThreadPoolExecutor() as threads:
         process = agents.started("run", "two", "x")
+        eventually(lambda: "b" in agents.calls())
         eventually(lambda: states_of(made).get("b") == "running")
-        assert "b" in agents.calls()
         run_id = run_of(made)["run"]["runId"]
         events = threads.submit(made.page, f"/run-events?id={run_id}")
         process.send_signal(signal.SIGINT)
