@@ -20,7 +20,7 @@ from metier.web.page import to_plain
 from metier.web.pictures_resolve import score_bar
 from metier.web.query import address
 from metier.web.rankings import ranking_html
-from metier.web.rows import rows_html
+from metier.web.rows import head_html, rows_html
 from metier.web.words import (
     as_text,
     count,
@@ -67,6 +67,7 @@ def environment() -> jinja2.Environment:
         bar=pictures.bar,
         candidates_html=candidates_html,
         columns=pictures.columns,
+        head_html=head_html,
         part=pictures.Part,
         pieces_html=pieces_html,
         pieces_of_text_html=pieces_of_text_html,

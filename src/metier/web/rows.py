@@ -1,4 +1,4 @@
-"""The rows of a table as HTML: as a macro would write them, in a fraction of the time."""
+"""The titles and rows of a table as HTML: as a macro would write them, but much faster."""
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache
@@ -22,6 +22,22 @@ def rows_html(table: Table) -> Markup:
         return Markup(f"<tr>{start}{text_html(table.empty)}</td></tr>")
     columns = [(column, _start(column), _write(column)) for column in table.columns]
     return Markup("\n".join([_row(columns, row) for row in table.rows]))
+
+
+def head_html(table: Table) -> Markup:
+    """The row of titles; htmx replaces only the table when one is followed."""
+    return Markup("".join([_title(table, column) for column in table.columns]))
+
+
+def _title(table: Table, column: Column) -> str:
+    hint = f' title="{text_html(column.hint)}"' if column.hint else ""
+    start = f'<th scope="col" class="{column.kind}" aria-sort="{table.sorted_as(column)}"{hint}>'
+    title = text_html(column.title)
+    if not column.sorts:
+        return f"{start}{title}</th>"
+    to, at = escape(table.sort_link(column)), text_html(f"#{table.element}")
+    swap = f'hx-target="{at}" hx-select="{at}" hx-swap="outerHTML" hx-push-url="true"'
+    return f'{start}<a href="{to}" hx-get="{to}" {swap}>{title}</a></th>'
 
 
 def _start(column: Column) -> str:

@@ -242,7 +242,7 @@ def _table(view: View, rows: Sequence[Row]) -> Table:
         rows,
         name="left",
         sort="kind",
-        size=20,
+        size=10,
         noun="document",
         empty="nothing was left out",
     )
