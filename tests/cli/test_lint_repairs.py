@@ -8,7 +8,7 @@ import pytest
 from cli.printed import Lint, Printed, lint
 from conftest import Workspace
 from metier.errors import MetierError
-from metier.flow.linting import plan_repairs, write_repairs
+from metier.flow.repairing import plan_repairs, write_repairs
 from metier.load import read_skills
 
 __all__ = ["lint"]

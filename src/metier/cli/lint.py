@@ -23,10 +23,9 @@ from metier.flow.linting import (
     Linted,
     Linter,
     LintRequest,
-    Repair,
     unknown_code,
-    write_repairs,
 )
+from metier.flow.repairing import Repair, write_repairs
 from metier.values.files import KINDS, Kind
 from metier.values.outcomes import Issue
 

@@ -11,24 +11,18 @@ from metier.config import ALIAS_FILE, Config
 from metier.config.settings import SECURITY_CODES
 from metier.core.paths import is_inside
 from metier.discover.roots import roots_for, roots_of_paths
-from metier.errors import MetierError
 from metier.findings import CODES
-from metier.flow.entries import folder_of, read_bytes, read_text
 from metier.flow.reading import read_documents, team_folders, workspace_roots
+from metier.flow.repairing import Repair, Wants, plan_repairs, repair_key
 from metier.lint.collisions import Subject, lint_collisions
-from metier.lint.fix import fix
 from metier.lint.settings import Named as Named
 from metier.lint.settings import SettingsFile, lint_capabilities, lint_disabled
 from metier.lint.tiers import AGENTS_FILE, lint_agents_file
-from metier.storage.files import write_atomically
 from metier.storage.places import state_room, user_home
 from metier.storage.room import read_regular
 from metier.values.documents import Document, Skill
-from metier.values.files import LARGEST, Entry, Found, Kind, Reading
+from metier.values.files import LARGEST, Entry, Kind, Reading
 from metier.values.outcomes import Exclusion, Issue
-
-_MOST_REPAIRS = 50
-Wants = Callable[[Issue], bool]
 
 
 class Choice(NamedTuple):
@@ -199,9 +193,9 @@ class Linter:
             self._wants(issue, everything) and not self.wants(issue) for issue in linted.issues
         )
 
-    def chosen(self, linted: Linted, repairs: Sequence["Repair"]) -> list[Issue]:
+    def chosen(self, linted: Linted, repairs: Sequence[Repair]) -> list[Issue]:
         """The wanted findings, sorted: which of them --fix repairs, and which exclude a file."""
-        repaired = {_key(issue) for repair in repairs for issue in repair.issues}
+        repaired = {repair_key(issue) for repair in repairs for issue in repair.issues}
         issues = []
         for issue in filter(self.wants, linted.issues):
             ending = " (excluded)" if issue in linted.causes else ""
@@ -209,12 +203,12 @@ class Linter:
                 issue._replace(
                     path=self.shown(issue.path),
                     message=issue.message + ending,
-                    left_alone=_key(issue) not in repaired,
+                    left_alone=repair_key(issue) not in repaired,
                 )
             )
         return sorted(issues, key=lambda issue: (issue.path, issue.line, issue.column, issue.code))
 
-    def repairs(self, linted: Linted) -> list["Repair"]:
+    def repairs(self, linted: Linted) -> list[Repair]:
         """Repairs of files that were named, else of the workspace's own."""
         named, workspace = bool(self._request.paths), self._request.workspace
         own = [one for one in self.reading.found if named or is_inside(one.file, workspace)]
@@ -286,10 +280,6 @@ class Linter:
         return [name for entry in entries for name in (entry.handle, entry.found.path)]
 
 
-def _key(issue: Issue) -> tuple[str, str, str]:
-    return issue.path, issue.code, issue.message
-
-
 def _table_below(path: str) -> str:
     """The alias table in a folder, or at the path itself; else empty."""
     folder = os.path.dirname(ALIAS_FILE)
@@ -332,73 +322,3 @@ def settings_findings(config: Config, workspace: str, documents: Collection[Name
         *lint_capabilities(config.capabilities, cards, files),
         *lint_disabled(disabled, config.teams, documents, own),
     ]
-
-
-@dataclass(frozen=True, slots=True)
-class Repair:
-    """A planned repair of one file."""
-
-    found: Found
-    before: bytes
-    after: bytes
-    issues: tuple[Issue, ...]
-    """The findings that it removes."""
-
-
-def plan_repairs(reading: Reading, issues: Iterable[Issue], wants: Wants) -> list[Repair]:
-    """Repairs that remove those `issues` that are wanted from the files of `reading`."""
-    paths = {issue.path for issue in issues if issue.fixable and wants(issue)}
-    planned = (_planned(found, wants) for found in reading.found if found.path in paths)
-    return [repair for repair in planned if repair is not None]
-
-
-def _planned(found: Found, wants: Wants) -> Repair | None:
-    """The repair of one file; None when it would remove no finding."""
-    try:
-        raw = read_bytes(found)
-    except OSError:
-        return None
-    repaired = _repair(raw, found, wants)
-    left = {_key(issue) for issue in read_text(found, repaired).issues}
-    gone = [
-        issue
-        for issue in read_text(found, raw).issues
-        if issue.fixable and wants(issue) and _key(issue) not in left
-    ]
-    return Repair(found, raw, repaired, tuple(gone)) if gone else None
-
-
-def _repair(raw: bytes, found: Found, wants: Wants) -> bytes:
-    """The repaired bytes; a repair may uncover the next."""
-    best, before = raw, read_text(found, raw)
-    for _ in range(_MOST_REPAIRS):
-        issues = [issue for issue in before.issues if issue.fixable and wants(issue)]
-        repaired = fix(best, issues, folder_of(found))
-        after = read_text(found, repaired)
-        if repaired == best or (after.document is None and before.document is not None):
-            break
-        if _body(repaired) != _body(raw):
-            break
-        best, before = repaired, after
-    return best if before.document is not None else raw
-
-
-def _body(raw: bytes) -> bytes:
-    """The text after the front matter, whatever the line endings."""
-    return raw.replace(b"\r\n", b"\n").partition(b"\n---\n")[2]
-
-
-def write_repairs(repairs: Iterable[Repair]) -> None:
-    """Write each file atomically. Raises `MetierError` for a changed or unwritable file."""
-    for repair in repairs:
-        try:
-            if read_bytes(repair.found) != repair.before:
-                raise OSError(None, "the file has changed meanwhile")
-            write_atomically(repair.found.file, repair.after)
-        except OSError as error:
-            raise MetierError(
-                f"cannot write: {error.strerror}",
-                code="FIX_FAILED",
-                where=repair.found.path,
-                hint="metier lint --fix --dry-run shows what would be written",
-            ) from None
