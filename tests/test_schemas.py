@@ -13,7 +13,7 @@ import metier
 from conftest import Workspace, boundary_of
 from metier import Catalog
 from metier.core.stems import STOP_WORDS
-from metier.lint import validate_agent
+from metier.lint.agents import validate_agent
 from metier.parse.agents import parse_agent
 from metier.resolve.aliases import ALIASES, VERSION, parse_alias_table
 from metier.resolve.reliability import Reliability

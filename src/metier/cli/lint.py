@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
@@ -15,7 +16,9 @@ from metier.findings import CODES
 from metier.flow.boundary import untrusted_error
 from metier.flow.lint_report import Reported, with_owners
 from metier.flow.linting import Choice, Linted, Linter, LintRequest, unknown_code
-from metier.flow.repairing import Repair, write_repairs
+
+if TYPE_CHECKING:
+    from metier.flow.repairing import Repair
 
 _LIST = "-"
 """Standard input."""
@@ -51,6 +54,8 @@ def _check(session: Session, options: LintOptions, output_format: str) -> int:
         return 0
     linted, repairs = _lint(session, linter)
     if options.repair and not options.dry_run:
+        from metier.flow.repairing import write_repairs
+
         write_repairs(repairs)
         session.note(_repaired(repairs))
         if repairs:
@@ -79,13 +84,14 @@ def _linter(session: Session, options: LintOptions) -> Linter | None:
         config, _codes(options.select), _codes(options.ignore), notes=options.shows_notes
     )
     paths = options.paths
-    if options.changed is not None or options.files_from is not None:
+    is_part = options.changed is not None or options.files_from is not None
+    if is_part:
         paths = tuple(_named_files(session, options, config))
         if not paths:
             return None
     request = LintRequest(
         session.workspace(), config, choice, paths, options.kind, options.strict, options.user,
-        options.exclude,
+        options.exclude, is_part,
     )  # fmt: skip
     linter = Linter(request, shown_file)
     if session.is_outside() and not paths and not linter.has_folders():
@@ -147,7 +153,7 @@ def _choice(
     )
 
 
-def _lint(session: Session, linter: Linter) -> tuple[Linted, list[Repair]]:
+def _lint(session: Session, linter: Linter) -> tuple[Linted, "list[Repair]"]:
     with session.progress("checking") as on_progress:
         linted = linter.lint(on_progress)
     return linted, linter.repairs(linted)
@@ -231,7 +237,7 @@ def _note_summary(
         session.note("nothing was written (--dry-run)")
 
 
-def _repaired(repairs: Sequence[Repair]) -> str:
+def _repaired(repairs: Sequence["Repair"]) -> str:
     """`repaired 3 findings in 2 files`"""
     if not repairs:
         return "nothing to repair"
@@ -240,7 +246,7 @@ def _repaired(repairs: Sequence[Repair]) -> str:
 
 
 def _print_repairs(
-    session: Session, repairs: Sequence[Repair], linter: Linter, *, as_json: bool
+    session: Session, repairs: Sequence["Repair"], linter: Linter, *, as_json: bool
 ) -> None:
     from metier.install.changes import Change  # loads difflib
 

@@ -47,7 +47,7 @@ def _print_rules(session: Session, issues: Sequence[Issue]) -> list[str]:
     rules = by_rule(issues)
     rows = [
         [
-            f"{rule.findings:,}", f"{rule.files:,}", rule.code, _SEVERITIES[rule.severity],
+            _number(rule.findings, "findings"), _number(rule.files, "files"), rule.code, _SEVERITIES[rule.severity],
             f"{rule.title}{' [*]' if rule.fixable else ''}",
         ]
         for rule in rules
@@ -55,6 +55,11 @@ def _print_rules(session: Session, issues: Sequence[Issue]) -> list[str]:
     columns = ["findings", "files", "code", "severity", "rule"]
     session.print_table(columns, rows)
     return [rule.code for rule in rules]
+
+
+def _number(count: int, column: str) -> str:
+    """A count, below the end of its heading on a terminal."""
+    return f"{count:,}".rjust(len(column)) if sys.stdout.isatty() else str(count)
 
 
 def print_statistics(
@@ -76,7 +81,7 @@ def print_statistics(
     _print_rules(session, issues)
     if owners:
         click.echo()
-        rows = [[f"{count:,}", owner] for owner, count in owners]
+        rows = [[_number(count, "findings"), owner] for owner, count in owners]
         session.print_table(["findings", "owner"], rows)
 
 
