@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import click
 
-from metier.cli.layout import flowed, terminal_width, words
+from metier.cli.layout import flowed, print_table, terminal_width, words
 from metier.cli.session import Session, counted
 from metier.core.text import printable
 from metier.flow.lint_report import Reported, by_owner, by_rule
@@ -47,18 +47,27 @@ def _print_rules(session: Session, issues: Sequence[Issue]) -> list[str]:
     rules = by_rule(issues)
     rows = [
         [
-            _number(rule.findings, "findings"), _number(rule.files, "files"), rule.code, _SEVERITIES[rule.severity],
+            _number(rule.findings, "findings"),
+            _number(rule.files, "files"),
+            rule.code,
+            _SEVERITIES[rule.severity],
             f"{rule.title}{' [*]' if rule.fixable else ''}",
         ]
         for rule in rules
-    ]  # fmt: skip
-    columns = ["findings", "files", "code", "severity", "rule"]
-    session.print_table(columns, rows)
+    ]
+    _print_counts(session, ["findings", "files", "code", "severity", "rule"], rows)
     return [rule.code for rule in rules]
 
 
+def _print_counts(session: Session, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """A table whose numbers stay aligned on a terminal."""
+    if sys.stdout.isatty() and rows:
+        print_table(columns, [[printable(cell) for cell in row] for row in rows])
+    else:
+        session.print_table(columns, rows)
+
+
 def _number(count: int, column: str) -> str:
-    """A count, below the end of its heading on a terminal."""
     return f"{count:,}".rjust(len(column)) if sys.stdout.isatty() else str(count)
 
 
@@ -82,7 +91,7 @@ def print_statistics(
     if owners:
         click.echo()
         rows = [[_number(count, "findings"), owner] for owner, count in owners]
-        session.print_table(["findings", "owner"], rows)
+        _print_counts(session, ["findings", "owner"], rows)
 
 
 def _coloured(issue: Issue, width: int) -> str:
