@@ -111,7 +111,9 @@ def _named_files(session: Session, options: LintOptions, config: Config) -> list
         trust = session.boundary.trust
         session.require_workspace()
         if not trust.is_trusted:
-            raise untrusted_error(workspace, trust, "--changed, which runs git here,")
+            error = untrusted_error(workspace, trust, "--changed, which runs git here,")
+            error.hint += "; --files-from - takes a list of files, and needs no trust"
+            raise error
         return documents_among(changed_files(workspace, options.changed), workspace, config)
     if options.files_from == _LIST:
         raw = session.standard_input_bytes
