@@ -46,7 +46,7 @@ def _some_skills(scratch: Path) -> tuple[Path, str]:
 def _peers(folder: Path) -> Path | None:
     """Where the programs of the other linters are; None if they cannot be installed."""
     venv.create(folder, with_pip=True)
-    install = [folder / "bin/pip", "install", "--quiet", AGNIX, SKILLSAW]
+    install = [str(folder / "bin/pip"), "install", "--quiet", AGNIX, SKILLSAW]
     done = subprocess.run(install, capture_output=True, check=False)
     return folder / "bin" if done.returncode == 0 else None
 

@@ -31,8 +31,6 @@ from metier.flow.boundary import (
     read_boundary,
     workspace_of,
 )
-from metier.safety.escapes import escaped_json
-from metier.storage.database import MEANINGLESS
 from metier.storage.places import ignored_folders, state_room
 from metier.storage.workspace import is_workspace
 from metier.values.files import Kind
@@ -160,6 +158,8 @@ class Session:
     @contextmanager
     def _damage_named(self, catalog: "Catalog") -> Iterator[None]:
         """Raise `DamagedError` for errors that a damaged catalog causes."""
+        from metier.storage.database import MEANINGLESS  # loads sqlite3
+
         store = catalog.store
         try:
             yield
@@ -255,6 +255,8 @@ class Session:
             click.echo(printable(text))
 
     def print_json(self, value: Any) -> None:
+        from metier.safety.escapes import escaped_json  # only JSON needs it
+
         click.echo(escaped_json(json.dumps(value, indent=2, ensure_ascii=False)))
 
     def print_list(

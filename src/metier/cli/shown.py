@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from metier.core.paths import is_inside
 from metier.values.outcomes import Issue
-from metier.values.rows import Row
 
 if TYPE_CHECKING:  # slow to load
     from metier.catalog import Catalog
+    from metier.values.rows import Row
 
 
 def shown_file(file: str, workspace: str) -> str:
@@ -46,5 +46,5 @@ def shipped_folder(packaged: str, in_checkout: str) -> str:
     return next((os.path.realpath(folder) for folder in folders if os.path.isdir(folder)), "")
 
 
-def row_json(row: Row) -> dict[str, Any]:
+def row_json(row: "Row") -> dict[str, Any]:
     return {**row.to_json(), "file": row.file}
