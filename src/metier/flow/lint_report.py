@@ -92,7 +92,7 @@ def by_owner(reported: Iterable[Reported]) -> list[tuple[str, int]]:
 
 def with_owners(reported: Sequence[Reported], workspace: str) -> list[Reported]:
     """The findings with the owners that the workspace's CODEOWNERS file names."""
-    text = _owners_file(workspace)
+    text = owners_file(workspace)
     if not text:
         return list(reported)
     from metier.lint.code_owners import owner_rules, owners_of  # many workspaces have none
@@ -102,7 +102,8 @@ def with_owners(reported: Sequence[Reported], workspace: str) -> list[Reported]:
     return [one._replace(owners=owners[one.path]) for one in reported]
 
 
-def _owners_file(workspace: str) -> str:
+def owners_file(workspace: str) -> str:
+    """The text of the workspace's CODEOWNERS file; empty if there is none that can be read."""
     from metier.lint.code_owners import PLACES
 
     for place in PLACES:
