@@ -1,12 +1,12 @@
 """Findings for reports: fingerprints, owners, and how many there are by rule."""
 
-import hashlib
 import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from metier.core.digests import sha256
 from metier.core.paths import is_inside
 from metier.findings import CODES, Severity
 from metier.storage.room import read_regular
@@ -53,7 +53,7 @@ def fingerprints(reported: Sequence[Reported]) -> list[str]:
     for one in reported:
         seen[one.key] += 1
         text = "\0".join((*one.key, str(seen[one.key])))
-        made.append(hashlib.sha256(text.encode(errors="backslashreplace")).hexdigest()[:32])
+        made.append(sha256(text.encode(errors="backslashreplace")).hexdigest()[:32])
     return made
 
 
