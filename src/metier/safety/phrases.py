@@ -33,11 +33,13 @@ _END_OF_PARAGRAPH = re.compile(r"\n(?=[ \t]*\n)")
 _END_OF_BLOCK = re.compile(
     r"(?<=[.!?])\n|(?<=[.!?] )\n|\n(?=[ \t>]*(?:[-+*#|]|[0-9]{1,3}[.)])[ \t#])"
 )
-_SHORT_ITEM = r"[ \t>]*+(?:[-+*]|[0-9]{1,3}[.)])[ \t]++\S++(?:[ \t]++\S++)?+[ \t]*+"
+_SHORT_ITEM = r"[ \t>]*+(?:[-+*]|#{1,6}|//|[0-9]{1,3}[.)])[ \t]++\S++(?:[ \t]++\S++)?+[ \t]*+"
 _BETWEEN_SHORT_ITEMS = re.compile(rf"(?<![^\n])({_SHORT_ITEM})\n(?={_SHORT_ITEM}(?:\n|\Z))")
-"""List items of one or two words: a sentence may be written in them."""
+"""List items, or lines of a comment, of one or two words: a sentence may be written in them."""
+_BOX = re.compile(r"\[[ xX]\] ")
 _KEY_COLON = re.compile(r"([\"'][ \t]*+):(?=\s*+[\"'\[{])")
 _BESIDE_LATIN = re.compile(f"(?<=[a-z]){OTHER}|{OTHER}(?=[a-z])")
+_BESIDE_WILD = re.compile(f"(?<={WILD}){OTHER}|{OTHER}(?={WILD})")
 
 _BETWEEN_LETTERS = dict.fromkeys(map(ord, f" {DIGITS}{PARAGRAPH}"))
 _ENDS_IN_NEW = re.compile(r"\b(?:a|forek|k|re|si)new\b", re.IGNORECASE)
@@ -125,6 +127,7 @@ def read_closely(text: str) -> list[Phrase]:
 def _marked(text: str) -> str:
     """Mark ends of paragraphs and sentences, and mask words in "new"; same length."""
     lines = text.replace("\r\n", " \n").replace("\r", "\n")
+    lines = _BOX.sub("    ", lines)
     lines = _KEY_COLON.sub(rf"\1{JSON_COLON}", _BETWEEN_SHORT_ITEMS.sub(r"\1 ", lines))
     marked = _END_OF_BLOCK.sub(BLOCK, _END_OF_PARAGRAPH.sub(PARAGRAPH, lines))
     return _ENDS_IN_NEW.sub(lambda word: OTHER * len(word[0]), marked)
@@ -145,7 +148,9 @@ class _Reading(NamedTuple):
             at = match.end()
         pieces.append((at, text[at:]))
         read = "".join(readings(piece) for _, piece in pieces)
-        return cls(_BESIDE_LATIN.sub(WILD, read) if OTHER in read else read, pieces)
+        if OTHER in read:
+            read = _BESIDE_WILD.sub(WILD, _BESIDE_LATIN.sub(WILD, read))
+        return cls(read, pieces)
 
     def origin(self, index: int) -> int:
         """The position in the text of a character of the reading."""

@@ -26,6 +26,7 @@ from metier.safety.markup import ENTITIES, ENTITY_BYTES, MARKUP_BYTES, decoded
 FILLERS = ("all", "any", "the", "these", "those", "my", "your", "of")
 """Words that may occur inside a phrase."""
 _WILD_CODE = 0x9F
+_WILD = bytes([_WILD_CODE])
 """A foreign letter beside a Latin one."""
 _LARGEST_CACHE = 20_000
 _CODE_OF_SIGN = dict(zip(EITHER, EITHER_CODES, strict=True))
@@ -88,8 +89,9 @@ _DISREGARD = re.compile(_word("disregard").encode())
 _plain = f"(?:{'|'.join([*FILLERS, 'aii'])})*+"
 _OTHER_WORDS = re.compile(f"ignore{_plain}previous{_plain}instructions".encode())
 _ABOVE = re.compile(_word("above").encode())
-_WILD_BEFORE = re.compile(rb"\x%02x(?=[A-Za-z])" % OTHER_CODE)
-_WILD_AFTER = re.compile(rb"([A-Za-z])\x%02x" % OTHER_CODE)
+_WILD_BEFORE = re.compile(rb"\x%02x(?=[A-Za-z\x%02x])" % (OTHER_CODE, _WILD_CODE))
+_WILD_AFTER = re.compile(rb"([A-Za-z\x%02x])\x%02x" % (_WILD_CODE, OTHER_CODE))
+_BOXES = (b"[ ] ", b"[x] ", b"[X] ")
 _TAGS, *_ALL_MARKUP = MARKUP_BYTES
 
 
@@ -102,7 +104,7 @@ def may_contain_phrase(text: str, shown: bytes) -> bool:
 
 def _readings(shown: bytes) -> Iterator[bytes]:
     """The shape with entities decoded, and without markup, as far as they differ."""
-    plain = _decoded(shown)
+    plain = _decoded(_without_boxes(shown))
     yield plain
     has_tags = b"<" in plain
     if not has_tags and b"](" not in plain and b"][" not in plain:
@@ -115,6 +117,13 @@ def _readings(shown: bytes) -> Iterator[bytes]:
         if reading not in seen:
             seen.add(reading)
             yield reading
+
+
+def _without_boxes(shown: bytes) -> bytes:
+    """The shape without the boxes of task items."""
+    for box in _BOXES:
+        shown = shown.replace(box, b"    ")
+    return shown
 
 
 def _decoded(shown: bytes) -> bytes:
@@ -145,13 +154,20 @@ _ENTITIES = _Entities()
 
 def _is_suspect(reading: bytes) -> bool:
     if OTHER_CODE in reading:
-        wild = bytes([_WILD_CODE])
-        reading = _WILD_BEFORE.sub(wild, reading.translate(None, _GLUE))
-        reading = _WILD_AFTER.sub(rb"\1" + wild, reading)
+        reading = _with_wild(reading)
     is_plain = len(reading.translate(None, _AMBIGUOUS)) == len(reading)
     if is_plain and not (_has_skeleton(reading) and _has_words(reading)):
         return False
     return any(_has_phrase(reading, resembled) for resembled in (False, True))
+
+
+def _with_wild(reading: bytes) -> bytes:
+    """The reading with up to two foreign letters beside a Latin one marked."""
+    reading = reading.translate(None, _GLUE)
+    for _ in range(2):
+        reading = _WILD_BEFORE.sub(_WILD, reading)
+        reading = _WILD_AFTER.sub(rb"\1" + _WILD, reading)
+    return reading
 
 
 def _has_skeleton(reading: bytes) -> bool:
