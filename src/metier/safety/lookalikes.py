@@ -14,9 +14,17 @@ WILD, JSON_COLON = "\x1c", "\x1b"
 """In a reading: a foreign letter beside a Latin one, which may look like any letter; the colon
 between a JSON key and its value."""
 _PICTURES = {
-    **{"a": "△▲∆⟁🔺", "b": "฿₿", "c": "©⊂⊏", "d": "∂", "e": "€∈∊∃∑⋿≡", "g": "⅁₲", "i": "¡¦∣‖❗❕"},
-    **{"n": "∩", "o": "°○◦●◯∘⊙⊚◎☉∅⊘⊗⊕⭕⚬◌⚪⚫🔴🔵❍⌾๏", "p": "¶⁋℗", "r": "®", "s": "§∫"},
-    **{"t": "†‡⟙┬╤⊺", "u": "⊔⨆", "v": "√▽▼∇"},
+    **{
+        "a": "△▲∆⟁🔺⍺",
+        "b": "฿₿",
+        "c": "©⊂⊏",
+        "d": "∂",
+        "e": "€∈∊∃∑⋿≡",
+        "g": "⅁₲",
+        "i": "¡¦∣‖❗❕❘│",
+    },
+    **{"n": "∩", "o": "°○◦●◯∘⊙⊚◎☉∅⊘⊗⊕⭕⚬◌⚪⚫🔴🔵❍⌾๏◍⦿◉", "p": "¶⁋℗", "r": "®", "s": "§∫"},
+    **{"t": "†‡⟙┬╤⊺", "u": "⊔⨆", "v": "√▽▼∇⌄"},
 }
 """Letter → signs that are used for it."""
 _RESEMBLED = {
@@ -123,6 +131,13 @@ def as_letters(reading: str) -> str:
 def shape(text: str) -> bytes:
     """A byte for each character: the ASCII character that it resembles, or a code above 127."""
     return text.encode() if text.isascii() else text.translate(_SHAPES).encode("latin-1")
+
+
+def like(sign: str) -> list[str]:
+    """The characters that are shown as an ASCII sign, itself included."""
+    others = [chr(code) for code, shown in _LOOKS_LIKE.items() if shown == sign]
+    wide = [chr(code) for code in range(0xFE50, 0xFF5F) if _as_ascii(chr(code)) == sign]
+    return sorted({sign, *others, *wide})
 
 
 def without_ligatures(text: str) -> str:

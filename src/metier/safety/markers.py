@@ -9,14 +9,17 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from heapq import merge
+from itertools import islice
 from typing import NamedTuple
 
 from metier.core.markdown import Span, code_and_comments
-from metier.safety.lookalikes import EITHER_CODES, MARK_CODE, shape
+from metier.safety.lookalikes import EITHER_CODES, MARK_CODE, like, shape
 
 ROLES = ("user", "assistant", "system", "human", "developer", "tool")
 MOST_ROUNDS = 4
 """A text that needs more is hostile: code is changed as well."""
+MOST_MARKERS = 2_000
+"""A text with more of them is hostile as well; the longest real skill has far fewer."""
 _ABOUT_ROLES = (
     "reminder|prompt|message|instructions?|turn|input|output|query|calls?|results?|response|use"
     "|note|context"
@@ -66,7 +69,8 @@ _OUR_MARK = _compiled(
     rf"|(?(ends)(?=[\s{_MARK}]++[^\s>])|(?!)))"
 )
 """A mark as metier writes it, with a code, or a closing one with more than its name."""
-_BLUNT = _compiled(rf"\n{_LEAD}(?P<role>{_any(*ROLES)})(?=[*_~ \t]*:)|<|\[(?=/?INST\])")
+_ROLE_IN_PARTS = _compiled(rf"(\n(?=[^\n]){_LEAD})({_any(*ROLES)})(?=[*_~ \t]*:)")
+_ANGLES = re.compile(f"[{''.join(map(re.escape, like('<')))}]")
 
 
 class Edit(NamedTuple):
@@ -93,22 +97,34 @@ def defused(text: str) -> tuple[str, list[Edit]]:
 
 def defused_shape(text: str, shown: bytes) -> Defused:
     """Like `defused`, for a text and its shape."""
-    first = edits(text, shown)
+    seen = _seen(shown)
+    count = max(text.count(_COMMENT_START), _most_markers(seen)) if len(text) > MOST_MARKERS else 1
+    if not count:
+        return Defused(text, shown, [])
+    if count > MOST_MARKERS:
+        return _blunt(text, shown)
+    first = edits(text, seen)
     found = first
     for _ in range(MOST_ROUNDS):
         if not found:
             return Defused(text, shown, first)
         shown = _edited_shape(shown, found)
         text = _edited(text, found)
-        found = edits(text, shown)
-    if found:
-        text = _bluntly(text, shown)
-        shown = shape(text)
-    return Defused(text, shown, first)
+        found = edits(text, _seen(shown))
+    return _blunt(text, shown)._replace(edits=first) if found else Defused(text, shown, first)
 
 
-def edits(text: str, shown: bytes) -> list[Edit]:
-    seen = _seen(shown)
+def _most_markers(seen: bytes) -> int:
+    """How many markers of the most frequent kind there are, code included; at most a few more
+    than `MOST_MARKERS`."""
+    return max(
+        sum(1 for _ in islice(pattern.finditer(seen), MOST_MARKERS + 1))
+        for pattern in (_ROLE, _ANGLE, _BRACKET, _OUR_MARK)
+    )
+
+
+def edits(text: str, seen: bytes) -> list[Edit]:
+    """The changes to a text; `seen` is what is seen of its shape."""
     if _COMMENT_START not in text and not _may_have_marker(seen):
         return []
     spans = code_and_comments(text)
@@ -258,11 +274,17 @@ def _edited_shape(shown: bytes, found: list[Edit]) -> bytes:
     return b"".join([*parts, shown[at:]])
 
 
-def _bluntly(text: str, shown: bytes) -> str:
-    """`text` with every tag, token and role broken, in code too."""
-    found = []
-    for match in _BLUNT.finditer(_seen(shown)):
-        start, end = match.span("role") if match["role"] else match.span()
-        broken = f"[{text[start - 1 : end - 1]}]" if match["role"] else "("
-        found.append(Edit(start - 1, end - 1, broken, "role"))
-    return _edited(text, found)
+def _blunt(text: str, shown: bytes) -> Defused:
+    """The text with every tag, token and role broken, in code too, and the first of these edits."""
+    angles = list(islice(_ANGLES.finditer(text), MOST_MARKERS))
+    first = [Edit(one.start(), one.end(), "(", "tag") for one in angles]
+    text = _ANGLES.sub("(", text)
+    shown = shown.replace(b"<", b"(")
+    seen = _seen(shown)
+    if seen[1:] == shown and text.isascii() and _BRACKET.search(seen) is None:
+        broken = _ROLE_IN_PARTS.sub(rb"\1[\2]", seen)[1:]
+        roles = list(islice(_roles(text, seen), MOST_MARKERS))
+        return Defused(broken.decode(), broken, sorted([*first, *roles]))
+    brackets = [Edit(one.start() - 1, one.start(), "(", "token") for one in _BRACKET.finditer(seen)]
+    found = sorted([*brackets, *_roles(text, seen)])
+    return Defused(_edited(text, found), _edited_shape(shown, found), sorted([*first, *found]))

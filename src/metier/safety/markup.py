@@ -33,8 +33,11 @@ _LINK = (
     rf"\[(?=[^\[\]{_LINE_ENDS}]*+\][(\[])"
     rf"|\]\((?:[^(){_LINE_ENDS}]*|{_nested(3)})\)"
     rf"|\]\[[^\[\]{_LINE_ENDS}]*\]"
+    rf"|\[\^[^\[\]{_LINE_ENDS}]*\]"
+    r"|\\[A-Za-z]{1,20}\{"
 )
-"""A link without its text: the opening bracket, and the target or label."""
+"""A link without its text: the opening bracket, and the target or label; the reference to a
+footnote; a command of LaTeX."""
 _REMOVED = (
     _TAG,
     f"{_COMMENT}|{_TAG}|{_LINK}",

@@ -33,7 +33,7 @@ _END_OF_PARAGRAPH = re.compile(r"\n(?=[ \t]*\n)")
 _END_OF_BLOCK = re.compile(
     r"(?<=[.!?])\n|(?<=[.!?] )\n|\n(?=[ \t>]*(?:[-+*#|]|[0-9]{1,3}[.)])[ \t#])"
 )
-_SHORT_ITEM = r"[ \t>]*+(?:[-+*]|#{1,6}|//|[0-9]{1,3}[.)])[ \t]++\S++(?:[ \t]++\S++)?+[ \t]*+"
+_SHORT_ITEM = r"[ \t>]*+(?:[-+*|]|#{1,6}|//|[0-9]{1,3}[.)])[ \t]++\S++(?:[ \t]++\S++)?+[ \t|]*+"
 _BETWEEN_SHORT_ITEMS = re.compile(rf"(?<![^\n])({_SHORT_ITEM})\n(?={_SHORT_ITEM}(?:\n|\Z))")
 """List items, or lines of a comment, of one or two words: a sentence may be written in them."""
 _BOX = re.compile(r"\[[ xX]\] ")

@@ -59,13 +59,6 @@ _SIX = bytes([_kept(ord("6"), resembled=True)])
 _SIX_AS_G, _SIX_AS_B = bytes.maketrans(_SIX, b"g"), bytes.maketrans(_SIX, b"b")
 _AMBIGUOUS = bytes([*EITHER_CODES, *PICTURE_CODES, _WILD_CODE])
 
-_SKELETON = b"cdfhjkmnpqruvwxyz"
-"""Letters that no ASCII digit or sign looks like."""
-_LOWER = bytes(range(256)).lower()
-_NO_SKELETON = bytes(code for code in range(256) if _LOWER[code] not in _SKELETON)
-_IN_SKELETON = re.compile(rb"(?:nr(?:ny|h|my|yur|f)*+prvu(?:ny|h|my|yur|f)*+|n(?:w|vv))nrucn")
-"""What is left in it of two phrases, fillers included."""
-
 
 def _word(*words: str) -> str:
     return "|".join("".join(map(_letter, word)) for word in words)
@@ -91,6 +84,9 @@ _OTHER_WORDS = re.compile(f"ignore{_plain}previous{_plain}instructions".encode()
 _ABOVE = re.compile(_word("above").encode())
 _WILD_BEFORE = re.compile(rb"\x%02x(?=[A-Za-z\x%02x])" % (OTHER_CODE, _WILD_CODE))
 _WILD_AFTER = re.compile(rb"([A-Za-z\x%02x])\x%02x" % (_WILD_CODE, OTHER_CODE))
+_QUOTED_BRACKET = re.compile(rb"[\"'][^\"'<>]*[<>][^\"']*[\"']")
+_MARKS = (b"<", b"](", b"][", b"[^", b"\\")
+"""Without any of them there is no markup."""
 _BOXES = (b"[ ] ", b"[x] ", b"[X] ")
 _TAGS, *_ALL_MARKUP = MARKUP_BYTES
 
@@ -106,10 +102,9 @@ def _readings(shown: bytes) -> Iterator[bytes]:
     """The shape with entities decoded, and without markup, as far as they differ."""
     plain = _decoded(_without_boxes(shown))
     yield plain
-    has_tags = b"<" in plain
-    if not has_tags and b"](" not in plain and b"][" not in plain:
+    if not any(mark in plain for mark in _MARKS):
         return
-    has_quotes = has_tags and (b'"' in plain or b"'" in plain)
+    has_quotes = b"<" in plain and _QUOTED_BRACKET.search(plain) is not None
     patterns = [_TAGS, *_ALL_MARKUP] if has_quotes else [_TAGS, _ALL_MARKUP[0]]
     seen = {plain}
     for pattern in patterns:
@@ -156,7 +151,7 @@ def _is_suspect(reading: bytes) -> bool:
     if OTHER_CODE in reading:
         reading = _with_wild(reading)
     is_plain = len(reading.translate(None, _AMBIGUOUS)) == len(reading)
-    if is_plain and not (_has_skeleton(reading) and _has_words(reading)):
+    if is_plain and not _has_words(reading):
         return False
     return any(_has_phrase(reading, resembled) for resembled in (False, True))
 
@@ -168,13 +163,6 @@ def _with_wild(reading: bytes) -> bytes:
         reading = _WILD_BEFORE.sub(_WILD, reading)
         reading = _WILD_AFTER.sub(rb"\1" + _WILD, reading)
     return reading
-
-
-def _has_skeleton(reading: bytes) -> bool:
-    skeleton = reading.translate(_LOWER, _NO_SKELETON)
-    if b"drrd" in skeleton:
-        return True
-    return b"nrucn" in skeleton and _IN_SKELETON.search(skeleton) is not None
 
 
 def _has_words(reading: bytes) -> bool:
