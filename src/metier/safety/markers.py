@@ -65,7 +65,7 @@ _GAP = rf"[{_MARK}\s\\*_`~>|#-]*+"
 """May be inside a mark that is wrapped over lines, quoted or emphasised."""
 _OUR_MARK = _compiled(
     rf"<(?=[^<=!a-qs-z]){_GAP}(?:(?P<ends>/){_GAP})?{_GAP.join(map(_letter, 'reference'))}"
-    rf"(?:(?=[^<>]*?{_GAP.join(map(_letter, 'code'))}{_GAP}=)"
+    rf"(?:(?=(?:{_GAP}|[^<>]*?){_GAP.join(map(_letter, 'code'))}{_GAP}=)"
     rf"|(?(ends)(?=[\s{_MARK}]++[^\s>])|(?!)))"
 )
 """A mark as metier writes it, with a code, or a closing one with more than its name."""

@@ -57,7 +57,7 @@ _NO_LETTERS, _NO_LETTERS_IF_RESEMBLED = (
 _GLUE = bytes([*(code for code in range(128) if readings(chr(code)) == ""), MARK_CODE, VOID_CODE])
 _SIX = bytes([_kept(ord("6"), resembled=True)])
 _SIX_AS_G, _SIX_AS_B = bytes.maketrans(_SIX, b"g"), bytes.maketrans(_SIX, b"b")
-_AMBIGUOUS = bytes([*EITHER_CODES, *PICTURE_CODES, _WILD_CODE])
+_AMBIGUOUS = bytes([*EITHER_CODES, _WILD_CODE])
 
 
 def _word(*words: str) -> str:
@@ -79,11 +79,22 @@ _NEW_WITH_COLON = re.compile(f"{_word('new')}:?{_word('instructions')}:".encode(
 _SINGULAR = re.compile(f"({_word('instruction')}[^A-Za-z]++)s(?=[A-Za-z])".encode(), re.IGNORECASE)
 """The s starts another word, as in "instruction scheduling"."""
 _DISREGARD = re.compile(_word("disregard").encode())
+
+
+def _first_letters(*words: str) -> str:
+    """A pattern for any of the words that looks at most positions once only."""
+    firsts = "".join(_letter(word[0])[1:-1] for word in words)
+    rest = (f"(?<={_letter(word[0])}){_word(word[1:])}" for word in words)
+    return f"[{firsts}](?:{'|'.join(rest)})"
+
+
+_WORDS = re.compile(_first_letters("previous", "disregard", "newins").encode())
 _plain = f"(?:{'|'.join([*FILLERS, 'aii'])})*+"
 _OTHER_WORDS = re.compile(f"ignore{_plain}previous{_plain}instructions".encode())
 _ABOVE = re.compile(_word("above").encode())
 _WILD_BEFORE = re.compile(rb"\x%02x(?=[A-Za-z\x%02x])" % (OTHER_CODE, _WILD_CODE))
 _WILD_AFTER = re.compile(rb"([A-Za-z\x%02x])\x%02x" % (_WILD_CODE, OTHER_CODE))
+_TAG_START = re.compile(rb"<[/A-Za-z|?!]")
 _QUOTED_BRACKET = re.compile(rb"[\"'][^\"'<>]*[<>][^\"']*[\"']")
 _MARKS = (b"<", b"](", b"][", b"[^", b"\\")
 """Without any of them there is no markup."""
@@ -104,8 +115,11 @@ def _readings(shown: bytes) -> Iterator[bytes]:
     yield plain
     if not any(mark in plain for mark in _MARKS):
         return
-    has_quotes = b"<" in plain and _QUOTED_BRACKET.search(plain) is not None
+    has_tags = b"<" in plain and _TAG_START.search(plain) is not None
+    has_quotes = has_tags and _QUOTED_BRACKET.search(plain) is not None
     patterns = [_TAGS, *_ALL_MARKUP] if has_quotes else [_TAGS, _ALL_MARKUP[0]]
+    if not has_tags:
+        patterns = [_ALL_MARKUP[0]] if any(mark in plain for mark in _MARKS[1:]) else []
     seen = {plain}
     for pattern in patterns:
         reading = pattern.sub(b"", plain)
@@ -187,6 +201,8 @@ def _letters(reading: bytes, resembled: bool, colons: bool = False) -> bytes:
 
 def _has_phrase(reading: bytes, resembled: bool) -> bool:
     letters = _letters(reading, resembled)
+    if _WORDS.search(letters) is None:
+        return False
     if _PREVIOUS.search(letters) is not None and _IGNORE.search(letters) is not None:
         rest = _letters(_SINGULAR.sub(rb"\1" + bytes([OTHER_CODE]), reading), resembled)
         if _IGNORE.search(rest) is not None:
