@@ -110,6 +110,7 @@ class _Scanner:
         """Text columns of the open list items, outermost first."""
         self.maybe_items: set[int] = set()
         """Text columns of all items that may be open, lazy continuation included."""
+        self.has_comments = "<!--" in text
         self.next_token = 0
         """Where the next run of backticks or comment starts; no later than it does."""
         self.is_doubtful = _RAW_HTML.search(text) is not None
@@ -286,11 +287,13 @@ class _Scanner:
 
     def _inline_code(self, token: re.Match[str], runs: "_Runs") -> int:
         """Collect the code that a run of backticks opens; its end, or 0."""
-        start = token.start() + self._is_escaped(token.start())
+        start = token.start()
+        start += self.text[start - 1 : start] == "\\" and self._is_escaped(start)
         end = runs.closing(token.end(), token.end() - start)
         if end:
             self.spans.append(Span(start, end, "code"))
-            self.is_doubtful |= _COMMENT_LINE.search(self.text, start, end) is not None
+            if self.has_comments and _COMMENT_LINE.search(self.text, start, end) is not None:
+                self.is_doubtful = True
         return end
 
     def _is_escaped(self, at: int) -> bool:

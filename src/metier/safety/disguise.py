@@ -24,8 +24,9 @@ _INVISIBLE = re.compile(
 _STYLES = "\ufe0e\ufe0f"
 _SECOND_STYLE = re.compile("(?<=[\ufe00-\ufe0f])[\ufe0e\ufe0f]")
 """One emoji variation selector is allowed."""
-_CONTROLS = bytes([*range(9), 11, 12, *range(14, 32), 127])
 _JOINER = "\u200d"
+_JOINED = re.compile(f"(?=(.{_JOINER}.)).{_JOINER}", re.DOTALL)
+_CONTROLS = bytes([*range(9), 11, 12, *range(14, 32), 127])
 _HINTS = {
     "SZ801": "reword it: a card says what exists, and gives no orders",
     "SZ802": "delete it, and type the word again",
@@ -130,6 +131,9 @@ def _first(text: str, character: str) -> int:
 
 def _joiners_alone(text: str) -> Iterator[int]:
     """The positions of the joiners that join no emoji."""
+    pairs = _JOINED.findall(text)
+    if len(pairs) == text.count(_JOINER) and all(_joins_emoji(one, 1) for one in set(pairs)):
+        return
     at = text.find(_JOINER)
     while at >= 0:
         if not _joins_emoji(text, at):

@@ -282,7 +282,9 @@ def _blunt(text: str, shown: bytes) -> Defused:
     shown = shown.replace(b"<", b"(")
     seen = _seen(shown)
     if seen[1:] == shown and text.isascii() and _BRACKET.search(seen) is None:
-        broken = _ROLE_IN_PARTS.sub(rb"\1[\2]", seen)[1:]
+        parts = _ROLE_IN_PARTS.split(seen)
+        parts[2::3] = [b"[%b]" % role for role in parts[2::3]]
+        broken = b"".join(parts)[1:]
         roles = list(islice(_roles(text, seen), MOST_MARKERS))
         return Defused(broken.decode(), broken, sorted([*first, *roles]))
     brackets = [Edit(one.start() - 1, one.start(), "(", "token") for one in _BRACKET.finditer(seen)]

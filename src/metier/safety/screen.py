@@ -26,17 +26,24 @@ from metier.safety.markup import ENTITIES, ENTITY_BYTES, MARKUP_BYTES, decoded
 FILLERS = ("all", "any", "the", "these", "those", "my", "your", "of")
 """Words that may occur inside a phrase."""
 _WILD_CODE = 0x9F
-_WILD = bytes([_WILD_CODE])
+_BLOCKER_CODE = 0x9E
+"""A foreign letter apart from Latin ones."""
+_BLOCKER = bytes([_BLOCKER_CODE])
+_ENDS_OF_RUN = bytes([_WILD_CODE, _WILD_CODE, _BLOCKER_CODE, _WILD_CODE, _WILD_CODE])
+_OTHER_AS_WILD = bytes.maketrans(bytes([OTHER_CODE]), bytes([_WILD_CODE]))
 """A foreign letter beside a Latin one."""
 _LARGEST_CACHE = 20_000
 _CODE_OF_SIGN = dict(zip(EITHER, EITHER_CODES, strict=True))
+
+
+_FOREIGN = (OTHER_CODE, _WILD_CODE, _BLOCKER_CODE)
 
 
 def _kept(code: int, *, resembled: bool) -> int:
     """The letter or code for a byte of a shape; 0 if it is no letter."""
     if code >= 128:
         picture = ord(PICTURE_CODES.get(code, "\0")) if resembled else 0
-        return code if code in EITHER_CODES or code in (OTHER_CODE, _WILD_CODE) else picture
+        return code if code in EITHER_CODES or code in _FOREIGN else picture
     if code == ord(":"):
         return code
     read = readings(chr(code))
@@ -92,8 +99,11 @@ _WORDS = re.compile(_first_letters("previous", "disregard", "newins").encode())
 _plain = f"(?:{'|'.join([*FILLERS, 'aii'])})*+"
 _OTHER_WORDS = re.compile(f"ignore{_plain}previous{_plain}instructions".encode())
 _ABOVE = re.compile(_word("above").encode())
-_WILD_BEFORE = re.compile(rb"\x%02x(?=[A-Za-z\x%02x])" % (OTHER_CODE, _WILD_CODE))
-_WILD_AFTER = re.compile(rb"([A-Za-z\x%02x])\x%02x" % (_WILD_CODE, OTHER_CODE))
+_LONG_RUN = re.compile(rb"\x%02x{5,}+" % OTHER_CODE)
+_ALONE = re.compile(
+    rb"\x%(o)02x(?<![A-Za-z\x%(o)02x]\x%(o)02x)\x%(o)02x{0,3}+(?![A-Za-z])" % {b"o": OTHER_CODE}
+)
+"""Up to four foreign letters with no Latin letter beside them."""
 _TAG_START = re.compile(rb"<[/A-Za-z|?!]")
 _QUOTED_BRACKET = re.compile(rb"[\"'][^\"'<>]*[<>][^\"']*[\"']")
 _MARKS = (b"<", b"](", b"][", b"[^", b"\\")
@@ -171,12 +181,9 @@ def _is_suspect(reading: bytes) -> bool:
 
 
 def _with_wild(reading: bytes) -> bytes:
-    """The reading with up to two foreign letters beside a Latin one marked."""
-    reading = reading.translate(None, _GLUE)
-    for _ in range(2):
-        reading = _WILD_BEFORE.sub(_WILD, reading)
-        reading = _WILD_AFTER.sub(rb"\1" + _WILD, reading)
-    return reading
+    """The reading with the foreign letters marked that may be near a Latin one."""
+    reading = _LONG_RUN.sub(_ENDS_OF_RUN, reading.translate(None, _GLUE))
+    return _ALONE.sub(_BLOCKER, reading).translate(_OTHER_AS_WILD)
 
 
 def _has_words(reading: bytes) -> bool:
