@@ -23,7 +23,8 @@ LETTERS = {
     "o": "oOоο",
     "d": "dDԁ",
 }
-LETTERS |= {"<": "<＜", "/": "/／", ">": ">＞", " ": [" ", "  ", "\n", "\t", "\n> ", "\n# "]}
+LETTERS |= {"<": "<＜", "/": "/／", ">": ">＞"}
+GAPS = [" ", "  ", "\n", "\t", "\n> ", "\n# "]
 
 
 def plain(text: str) -> str:
@@ -38,7 +39,8 @@ def plain(text: str) -> str:
 def marks(draw: st.DrawFn) -> str:
     """A closing mark of ours in other letters, or wrapped."""
     return "".join(
-        draw(st.sampled_from([*LETTERS.get(one, one), one, one])) for one in CLOSING.lower()
+        draw(st.sampled_from(GAPS if one == " " else [*LETTERS.get(one, one), one, one]))
+        for one in CLOSING.lower()
     )
 
 
