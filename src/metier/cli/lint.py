@@ -11,7 +11,7 @@ from click.shell_completion import CompletionItem
 
 from metier import __version__
 from metier.cli.layout import flowed, words
-from metier.cli.lint_formats import FORMATS
+from metier.cli.lint_formats import FORMATS, for_hosts
 from metier.cli.session import Session, counted, metier_command
 from metier.cli.shown import shown_file
 from metier.config import Config
@@ -19,6 +19,7 @@ from metier.core.text import printable
 from metier.errors import ConfigError, UsageError
 from metier.findings import CODES
 from metier.flow.linting import (
+    LINTED_HOSTS,
     Choice,
     Linted,
     Linter,
@@ -59,6 +60,7 @@ def _complete_code(_ctx: Any, _parameter: Any, incomplete: str) -> list[Completi
 )
 @click.option("--notes", is_flag=True, help="Also show notes, which never fail.")
 @click.option("--strict", is_flag=True, help="No lenient reading; notes fail too.")
+@click.option("--host", type=click.Choice(LINTED_HOSTS), help="Only what matters to this host.")
 @click.option("--kind", type=click.Choice(list(KINDS)), help="What the named files are.")
 @click.option(
     "--output-format", type=click.Choice(list(FORMATS)), default="text", show_default=True
@@ -72,6 +74,7 @@ def command(
     ignore: tuple[str, ...],
     notes: bool,
     strict: bool,
+    host: str | None,
     kind: Kind | None,
     output_format: str,
 ) -> int:
@@ -89,7 +92,7 @@ def command(
         raise UsageError("--kind needs the files that are of that kind", hint="metier lint PATH")
     config = session.config()
     choice = _choice(config, _codes(select), _codes(ignore), notes=notes or strict)
-    request = LintRequest(session.workspace(), config, choice, paths, kind, strict)
+    request = LintRequest(session.workspace(), config, choice, paths, kind, strict, host or "")
     linter = Linter(request, shown_file)
     linted, repairs = _lint(session, linter)
     if repair and not dry_run:
@@ -206,7 +209,7 @@ def _coloured(issue: Issue, width: int) -> str:
     marks = [f"{location}:", click.style(issue.code, fg=colour, bold=True)]
     if issue.fixable:
         marks.append(click.style("[*]", fg="cyan"))
-    text = flowed([*marks, *words(issue.message)], width, indent=4) + "\n"
+    text = flowed([*marks, *words(f"{issue.message}{for_hosts(issue)}")], width, indent=4) + "\n"
     if issue.hint:
         hint = [click.style("hint:", fg="cyan"), *words(issue.hint)]
         text += flowed(hint, width, indent=6, start="    ") + "\n"

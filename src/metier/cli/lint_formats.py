@@ -19,10 +19,16 @@ def as_text(issues: Sequence[Issue], _version: str) -> str:
     for issue in issues:
         fixable = " [*]" if issue.fixable else ""
         location = f"{issue.path}:{issue.line}:{issue.column}"
-        lines.append(f"{location}: {issue.code}{fixable} {issue.message}")
+        message = f"{issue.message}{for_hosts(issue)}"
+        lines.append(f"{location}: {issue.code}{fixable} {message}")
         if issue.hint:
             lines.append(f"    hint: {issue.hint}")
     return "".join(f"{_one_line(line)}\n" for line in lines)
+
+
+def for_hosts(issue: Issue) -> str:
+    """` [codex, copilot]`: the hosts that a finding matters to, unless it matters to all."""
+    return f" [{', '.join(issue.some_hosts)}]" if issue.some_hosts else ""
 
 
 def _one_line(text: str) -> str:
@@ -80,6 +86,7 @@ def _sarif_rule(code: str) -> dict[str, Any]:
         "shortDescription": {"text": CODES[code].title},
         "help": {"text": f"metier explain {code}"},
         "defaultConfiguration": {"level": _SARIF_LEVELS[CODES[code].severity]},
+        "properties": {"hosts": CODES[code].hosts},
     }
 
 
@@ -92,6 +99,7 @@ def _sarif_result(issue: Issue, rule: int) -> dict[str, Any]:
         "ruleIndex": rule,
         "level": _SARIF_LEVELS[issue.severity],
         "message": {"text": text},
+        "properties": {"hosts": issue.effects},
         "locations": [
             {
                 "physicalLocation": {

@@ -45,7 +45,10 @@ def read_entry(found: Found, *, disabled: frozenset[str], strict: bool = False) 
             found, document.sha256, document, issues, reason, "" if reason else _card_text(document)
         )
     sha256 = hashlib.sha256(raw).hexdigest()
-    return Entry(found, sha256, document, issues, reason, hosts=_hosts(found, parsed))
+    line = parsed.matter.body_line if parsed.matter is not None else 1
+    return Entry(
+        found, sha256, document, issues, reason, hosts=_hosts(found, parsed), body_line=line
+    )
 
 
 def _hosts(found: Found, parsed: Parsed) -> int:

@@ -15,6 +15,9 @@ from metier.errors import MetierError
 from metier.findings import CODES
 from metier.flow.entries import folder_of, read_bytes, read_text
 from metier.flow.reading import read_documents, team_folders, workspace_roots
+from metier.flow.surroundings import Surroundings, lint_plugins
+from metier.hosts.known import HOSTS
+from metier.hosts.loading import readers
 from metier.lint.collisions import Subject, lint_collisions
 from metier.lint.fix import fix
 from metier.lint.settings import Named as Named
@@ -27,6 +30,8 @@ from metier.values.documents import Document, Skill
 from metier.values.files import LARGEST, Entry, Found, Kind, Reading
 from metier.values.outcomes import Exclusion, Issue
 
+LINTED_HOSTS = (*(name for name, host in HOSTS.items() if host.loading is not None), "claude.ai")
+"""The hosts that findings can be asked for."""
 _MOST_REPAIRS = 50
 Wants = Callable[[Issue], bool]
 
@@ -98,6 +103,7 @@ def lint_files(
 ) -> Linted:
     """The findings in every file of `reading`, and among them; `shown` writes paths in messages."""
     linted = Linted(len(reading.found), [], [], set(), [])
+    around = Surroundings()
     subjects: list[Subject] = []
     for number, found in enumerate(reading.found, start=1):
         entry = reading.read(found)
@@ -109,6 +115,7 @@ def lint_files(
             linted.causes |= {cause} if cause is not None else set()
         elif entry.document is not None:
             subjects.append(_subject(entry, entry.document, shown))
+            linted.issues += around.lint(entry)
         if on_progress is not None and number % 100 == 0:
             on_progress(number, len(reading.found))
     among = lint_collisions(subjects)
@@ -142,6 +149,8 @@ class LintRequest(NamedTuple):
     """Files and folders; none: everything that the catalog would hold."""
     kind: Kind | None = None
     strict: bool = False
+    host: str = ""
+    """Keep what matters to this host; empty for all."""
 
 
 class Linter:
@@ -155,7 +164,7 @@ class Linter:
         self._files: dict[str, str] = {}
 
     def lint(self, on_progress: Callable[[int, int], None] | None = None) -> Linted:
-        workspace, config, _, paths, kind, strict = self._request
+        workspace, config, _, paths, kind, strict, _ = self._request
         failed: list[Issue] = []
         home = user_home(os.environ)
         if paths:
@@ -174,6 +183,7 @@ class Linter:
         self._users = {found.path for found in self.reading.found if found.origin == "user"}
         linted = lint_files(self.reading, on_progress, self.shown)
         self._add_alias_tables(linted)
+        self._add_plugins(linted)
         if kind is None:
             self._add_agents_file(linted)
         if not paths:
@@ -185,12 +195,19 @@ class Linter:
         return self._wants(issue, self._request.choice)
 
     def _wants(self, issue: Issue, choice: Choice) -> bool:
+        if self._request.host and not self._matters(issue, self._request.host):
+            return False
         is_security = issue.code.startswith(SECURITY_CODES)
         inside = self._inside(issue.path)
         is_own = issue.path not in self._users and not inside.startswith("../")
         if choice.users is not None and (is_security or not is_own):
             choice = choice.users
         return choice.wants(issue, inside)
+
+    def _matters(self, issue: Issue, host: str) -> bool:
+        """Whether a host does something about a finding, and reads the file at all."""
+        reading = [one.name for one in readers(issue.path)]
+        return issue.matters_to(host) and (not reading or host in reading)
 
     def hidden_notes(self, linted: Linted) -> int:
         """How many notes would be shown with --notes."""
@@ -255,6 +272,14 @@ class Linter:
 
             read = [read_alias_table(file, "workspace", shown)[1] for file, shown in tables]
             linted.add(len(tables), (issue for issues in read for issue in issues))
+
+    def _add_plugins(self, linted: Linted) -> None:
+        """Add what is wrong in the plugin files around the skills."""
+        workspace = self._request.workspace
+        tops = {os.path.abspath(path): path for path in self._request.paths} or {workspace: "."}
+        files = [one.file for one in self.reading.found if one.kind == "skill"]
+        issues = list(lint_plugins(files, tops))
+        linted.add(len({issue.path for issue in issues}), issues)
 
     def _is_agents_file(self, path: str) -> bool:
         own = os.path.join(self._request.workspace, AGENTS_FILE)

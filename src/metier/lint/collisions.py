@@ -10,7 +10,7 @@ from metier.safety.disguise import find_overrides
 from metier.values.files import Kind
 from metier.values.outcomes import Issue, exact_copy, same_id, same_name
 
-NEARLY_THE_SAME = 0.9
+NEARLY_THE_SAME = 0.75
 """The share of words from which on two descriptions are hard to tell apart."""
 FEWEST_WORDS = 5
 

@@ -75,6 +75,16 @@ def find_overrides(text: str) -> list[Finding]:
     return [*_phrases(text), *_hidden(text)]
 
 
+def find_override_phrases(text: str) -> list[Finding]:
+    """Phrases that override instructions."""
+    return list(_phrases(text))
+
+
+def find_hidden(text: str) -> list[Finding]:
+    """Characters that people do not see."""
+    return list(_hidden(text))
+
+
 def _phrases(text: str) -> Iterator[Finding]:
     for phrase in find_phrases(text):
         message = f"the text contains '{phrase.name}', plainly or in disguise"

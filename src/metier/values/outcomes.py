@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from metier.findings import CODES, SEVERITIES, Severity
+from metier.findings import ALL_HOSTS, CODES, OUTSIDE, SEVERITIES, Severity
 
 T = TypeVar("T")
 
@@ -23,6 +23,8 @@ class Issue(NamedTuple):
     """Whether `metier lint --fix` cannot repair it here."""
     setting: str = ""
     """The setting that it is about, if any: `mounts`, `folders.agents`."""
+    hosts: tuple[str, ...] = ()
+    """The hosts that it matters to here; none: those on the page of its code."""
 
     @property
     def severity(self) -> Severity:
@@ -36,6 +38,23 @@ class Issue(NamedTuple):
     def is_error(self) -> bool:
         return SEVERITIES[self.code] == "error"
 
+    @property
+    def effects(self) -> dict[str, str]:
+        """What each host does that it matters to, by name; `all` for every host."""
+        known = CODES[self.code].hosts if self.code in CODES else {}
+        if not self.hosts:
+            return known
+        return {host: known.get(host, known.get(ALL_HOSTS, "")) for host in self.hosts}
+
+    def matters_to(self, host: str) -> bool:
+        return not {host, ALL_HOSTS}.isdisjoint(self.effects)
+
+    @property
+    def some_hosts(self) -> list[str]:
+        """The hosts that it matters to, unless it matters to all; what is no host is left out."""
+        effects = self.effects
+        return [] if ALL_HOSTS in effects else [one for one in effects if one not in OUTSIDE]
+
     def to_json(self) -> dict[str, Any]:
         return {
             "code": self.code,
@@ -46,6 +65,7 @@ class Issue(NamedTuple):
             "message": self.message,
             "hint": self.hint,
             "fixable": self.fixable,
+            "hosts": self.effects,
         }
 
 
@@ -95,6 +115,11 @@ def exact_copy(path: str, first: str) -> Issue:
 def same_id(document_id: str, path: str, first: str) -> Issue:
     message = f"id '{document_id}' is also used by {first}, which comes first and shadows this one"
     return Issue("XF903", message, path, 1, 1, "give one of the two another id")
+
+
+def same_command(name: str, path: str) -> Issue:
+    message = f"the command '{name}' has the same name: typing /{name} starts this skill"
+    return Issue("XF906", message, path, 1, 1, "rename one, or remove the command")
 
 
 class Loaded(NamedTuple, Generic[T]):

@@ -1,0 +1,143 @@
+"""Rules for the text of a skill: one pass each, and none over a text without what they look for."""
+
+import re
+from collections.abc import Iterator
+from itertools import islice
+
+from metier.core.fences import Fences, fences_in, is_inline_code
+from metier.hosts.known import HOSTS
+from metier.lint.noting import Findings
+from metier.safety.disguise import find_hidden, find_override_phrases
+from metier.values.documents import Skill
+
+_REPLACED = {
+    host.title: re.compile(host.values.replaced)
+    for host in HOSTS.values()
+    if host.values is not None
+}
+_TAKES_ARGUMENTS = ("argument-hint", "arguments")
+_ARGUMENTS = "$ARGUMENTS"
+_HOMES = ("/home/", "/Users/", ":\\Users\\")
+_HOME = re.compile(r"(?<![\w/.~-])(?:/home/|/Users/|[A-Za-z]:\\Users\\)([A-Za-z][\w.-]*)")
+_NOBODY = frozenset(
+    {
+        "user", "username", "user1", "you", "your", "yourname", "your-name", "your-user", "name",
+        "your-username", "youruser", "yourusername", "me", "myname", "my-user", "myuser", "someone",
+        "somebody", "person", "alice", "bob", "jane", "john", "johndoe", "jdoe", "foo", "bar",
+        "example", "ubuntu", "runner", "node", "vscode", "app", "codespace", "linuxbrew", "shared",
+        "public", "default", "admin", "dev", "developer", "agent", "claude", "sandbox", "pi",
+        "ec2-user", "debian", "vagrant", "docker", "jovyan", "xxx",
+    }
+)  # fmt: skip
+"""Names of home folders that mean no person: placeholders, and accounts of images."""
+_LATEST = "@latest"
+_RUNNERS = frozenset({"npx", "bunx", "pnpx", "uvx", "dlx"})
+_END_OF_COMMAND = re.compile(r"[|;&`]")
+_MOST_COMMANDS = 50
+_LONGEST_COMMAND = 300
+_CONTROLS = bytes({*range(32), 127} - set(b"\t\n\r"))
+_OVERRIDES = (("ignore", "instruction"), ("disregard", "above"), ("new", "instructions"))
+_NOTES = {
+    "SZ801": ("SZ806", "reword it, or check where the skill comes from"),
+    "SZ802": ("SZ805", "delete it, unless the language needs it"),
+}
+"""The codes of the same findings in a skill, which is not excluded for them."""
+
+
+def lint_body(skill: Skill, found: Findings) -> None:
+    """Findings in the instructions of a skill."""
+    body = skill.body
+    fences = fences_in(body)
+    if fences.unclosed >= 0:
+        hint = "add a line with the same fence where the code ends"
+        found.add_in_body("SK324", "nothing closes this code fence", fences.unclosed, hint)
+    if "$" in body:
+        _check_replaced(skill, fences, found)
+    if any(home in body for home in _HOMES):
+        _check_homes(body, found)
+    if _LATEST in body:
+        _check_latest(body, found)
+    hidden = find_hidden(body) if _may_hide(body) else []
+    phrases = find_override_phrases(body) if _may_override(body) else []
+    for one in (*hidden, *phrases):
+        code, hint = _NOTES[one.code]
+        found.add_at(code, one.message, found.body_line + one.line - 1, hint, one.column)
+
+
+def _check_replaced(skill: Skill, fences: Fences, found: Findings) -> None:
+    """Report the first `$1` in code that is not meant as an argument of the skill."""
+    takes = _ARGUMENTS in skill.body or any(key in skill.data for key in _TAKES_ARGUMENTS)
+    for title, pattern in _REPLACED.items():
+        places = [
+            match.start()
+            for match in pattern.finditer(skill.body)
+            if _is_replaced(skill.body, match.start(), fences, takes=takes)
+        ]
+        if places:
+            more = f", and {len(places) - 1} more" if len(places) > 1 else ""
+            shown = skill.body[places[0] : places[0] + 2]
+            message = f"{title} replaces '{shown}'{more} in code by an argument of the skill"
+            hint = f"write '\\{shown}', or keep the code in a file beside SKILL.md"
+            found.add_in_body("SK323", message, places[0], hint)
+
+
+def _is_replaced(body: str, at: int, fences: Fences, *, takes: bool) -> bool:
+    before = body[
+        max(body.rfind("\n", max(at - _LONGEST_COMMAND, 0), at) + 1, at - _LONGEST_COMMAND) : at
+    ]
+    if before.endswith("\\") or not (fences.holds(at) or is_inline_code(body, at)):
+        return False
+    return not takes or ("awk" in before and before.count("'") % 2 == 1)
+
+
+def _start_of_line(body: str, at: int) -> int:
+    """Where the line around a position starts, or its last 300 characters do."""
+    first = max(at - _LONGEST_COMMAND, 0)
+    return body.rfind("\n", first, at) + 1 or first
+
+
+def _check_homes(body: str, found: Findings) -> None:
+    places = {
+        match[1]: match.start()
+        for match in _HOME.finditer(body)
+        if match[1].lower().strip(".") not in _NOBODY
+    }
+    if places:
+        name, at = min(places.items(), key=lambda place: place[1])
+        message = f"'{body[at : body.find(name, at) + len(name)]}' is the folder of one user"
+        hint = "write ~, $HOME, or a path relative to the skill"
+        found.add_in_body("SK325", message, at, hint)
+
+
+def _check_latest(body: str, found: Findings) -> None:
+    for at in islice(_places(body, _LATEST), _MOST_COMMANDS):
+        start = _start_of_line(body, at)
+        *before, name = _words(_END_OF_COMMAND.split(body[start:at])[-1])
+        if name and not _RUNNERS.isdisjoint(before):
+            message = f"'{name}{_LATEST}' runs whatever version is the newest on that day"
+            found.add_in_body("SK326", message, at - len(name), f"name a version: {name}@1.2.3")
+            return
+
+
+def _words(command: str) -> list[str]:
+    return [word.strip("\"'[](),") for word in command.split(" ")]
+
+
+def _places(text: str, part: str) -> Iterator[int]:
+    at = text.find(part)
+    while at >= 0:
+        yield at
+        at = text.find(part, at + 1)
+
+
+def _may_hide(body: str) -> bool:
+    """Whether a text may contain characters that people do not see."""
+    if not body.isascii():
+        return True
+    raw = body.encode()
+    return len(raw.translate(None, _CONTROLS)) < len(raw)
+
+
+def _may_override(body: str) -> bool:
+    lower = body.lower()
+    return any(all(word in lower for word in words) for words in _OVERRIDES)
