@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
-from metier.core.fences import Fences, fences_in, is_inline_code
+from metier.core.fences import NO_FENCES, Fences, fences_in, has_plain_fences, is_inline_code
 from metier.hosts.known import HOSTS
 from metier.lint.noting import Findings
-from metier.safety.disguise import find_hidden, find_override_phrases
+from metier.safety.disguise import find_hidden, find_override_phrases, may_hide
 from metier.values.documents import Skill
 
 _REPLACED = {
@@ -35,39 +35,46 @@ _RUNNERS = frozenset({"npx", "bunx", "pnpx", "uvx", "dlx"})
 _END_OF_COMMAND = re.compile(r"[|;&`]")
 _MOST_COMMANDS = 50
 _LONGEST_COMMAND = 300
-_CONTROLS = bytes({*range(32), 127} - set(b"\t\n\r"))
-_OVERRIDES = (("ignore", "instruction"), ("disregard", "above"), ("new", "instructions"))
-_NOTES = {
-    "SZ801": ("SZ806", "reword it, or check where the skill comes from"),
-    "SZ802": ("SZ805", "delete it, unless the language needs it"),
-}
-"""The codes of the same findings in a skill, which is not excluded for them."""
+_SEEN = bytes(range(32, 127)) + b"\t\n\r"
+_WORDS = ((b"ignore", b"previous", b"instructions"), (b"disregard", b"above"), (b"new inst",))
+_PHRASE = re.compile(
+    rb"ignore[^.\n]{0,40}previous[^.\n]{0,40}instructions|disregard[^.\n]{0,200}above"
+    rb"|new instructions[^\w\s]{0,3}:"
+)
+_MOST_PHRASES = 20
+_LONGEST_PHRASE = 400
 
 
 def lint_body(skill: Skill, found: Findings) -> None:
     """Findings in the instructions of a skill."""
     body = skill.body
-    fences = fences_in(body)
+    fences = NO_FENCES if has_plain_fences(body) else fences_in(body)
     if fences.unclosed >= 0:
         hint = "add a line with the same fence where the code ends"
         found.add_in_body("SK324", "nothing closes this code fence", fences.unclosed, hint)
     if "$" in body:
-        _check_replaced(skill, fences, found)
+        _check_replaced(skill, found)
     if any(home in body for home in _HOMES):
         _check_homes(body, found)
     if _LATEST in body:
         _check_latest(body, found)
-    hidden = find_hidden(body) if _may_hide(body) else []
-    phrases = find_override_phrases(body) if _may_override(body) else []
-    for one in (*hidden, *phrases):
-        code, hint = _NOTES[one.code]
-        found.add_at(code, one.message, found.body_line + one.line - 1, hint, one.column)
+    raw = body.encode(errors="surrogatepass")
+    if _may_hide(raw):
+        for one in find_hidden(body):
+            hint = "delete it, unless the language needs it"
+            found.add_at("SZ805", one.message, found.body_line + one.line - 1, hint, one.column)
+    for at, message in _overrides(body, raw):
+        hint = "reword it, or check where the skill comes from"
+        found.add_in_body("SZ806", message, at, hint)
 
 
-def _check_replaced(skill: Skill, fences: Fences, found: Findings) -> None:
+def _check_replaced(skill: Skill, found: Findings) -> None:
     """Report the first `$1` in code that is not meant as an argument of the skill."""
     takes = _ARGUMENTS in skill.body or any(key in skill.data for key in _TAKES_ARGUMENTS)
     for title, pattern in _REPLACED.items():
+        if not pattern.search(skill.body):
+            continue
+        fences = fences_in(skill.body)
         places = [
             match.start()
             for match in pattern.finditer(skill.body)
@@ -130,14 +137,19 @@ def _places(text: str, part: str) -> Iterator[int]:
         at = text.find(part, at + 1)
 
 
-def _may_hide(body: str) -> bool:
+def _may_hide(raw: bytes) -> bool:
     """Whether a text may contain characters that people do not see."""
-    if not body.isascii():
-        return True
-    raw = body.encode()
-    return len(raw.translate(None, _CONTROLS)) < len(raw)
+    rest = raw.translate(None, _SEEN)
+    return bool(rest) and may_hide(rest.decode(errors="surrogatepass"))
 
 
-def _may_override(body: str) -> bool:
-    lower = body.lower()
-    return any(all(word in lower for word in words) for words in _OVERRIDES)
+def _overrides(body: str, raw: bytes) -> Iterator[tuple[int, str]]:
+    """The first phrase that overrides instructions and is not disguised."""
+    lower = raw.lower()
+    if not any(all(word in lower for word in words) for words in _WORDS):
+        return
+    for match in islice(_PHRASE.finditer(lower), _MOST_PHRASES):
+        at = len(raw[: match.start()].decode(errors="surrogatepass"))
+        for one in find_override_phrases(body[at : at + _LONGEST_PHRASE]):
+            yield at, one.message
+            return

@@ -75,20 +75,22 @@ def _targets(body: str, folders: Collection[str]) -> Iterator[tuple[str, int]]:
     Links count anywhere outside of code. A path in code counts if its folder is there: otherwise
     it may be a path of the project that the skill works on.
     """
-    code = fences_in(body) if "](" in body or folders else NO_FENCES
-    if "](" in body:
-        for match in _LINK.finditer(body):
-            target = unquote(match[1].partition("#")[0].partition("?")[0]).removeprefix("./")
-            is_code = code.holds(match.start()) or is_inline_code(body, match.start())
-            if not is_code and _is_file(target):
-                yield target, match.start(1)
+    found = [*_links(body), *_paths_in_code(body, folders)]
+    code = fences_in(body) if found else NO_FENCES
+    return ((target, at) for target, at in found if not code.holds(at))
+
+
+def _links(body: str) -> Iterator[tuple[str, int]]:
+    for match in _LINK.finditer(body):
+        target = unquote(match[1].partition("#")[0].partition("?")[0]).removeprefix("./")
+        if _is_file(target) and not is_inline_code(body, match.start()):
+            yield target, match.start(1)
+
+
+def _paths_in_code(body: str, folders: Collection[str]) -> Iterator[tuple[str, int]]:
     for match in _IN_CODE.finditer(body) if folders else ():
         target = match[1].removeprefix("./")
-        if (
-            target.rpartition("/")[0] in folders
-            and not code.holds(match.start())
-            and _is_file(target)
-        ):
+        if target.rpartition("/")[0] in folders and _is_file(target):
             yield target, match.start(1)
 
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from sys import maxsize
 from typing import Any
 
 from metier.core.coerce import scalar_text_of
@@ -35,6 +36,16 @@ _LIMITED = tuple(
     )
 )
 """The hosts that drop a skill with a longer description, or cut it."""
+_NAME_RULES = [
+    (
+        host.name,
+        host.loading.longest_name if isinstance(host.loading.longest_name, int) else maxsize,
+        re.compile(host.loading.name_pattern or "(?s:.*)"),
+    )
+    for host in HOSTS.values()
+    if host.loading is not None
+]
+"""Hosts with the most characters and the form of a name."""
 ROUTING_TEXT_SHOWN = {
     host.name: host.listing.longest
     for host in HOSTS.values()
@@ -139,12 +150,9 @@ def _check_name(skill: Skill, found: Findings) -> None:
 
 def _droppers_of_name(name: str) -> tuple[str, ...]:
     """The hosts that drop a skill for its name."""
-    known = [(host.name, host.loading) for host in HOSTS.values() if host.loading is not None]
+    written = name.replace(" ", "-")
     return tuple(
-        host
-        for host, loading in known
-        if (isinstance(loading.longest_name, int) and len(name) > loading.longest_name)
-        or (loading.name_pattern and not re.fullmatch(loading.name_pattern, name.replace(" ", "-")))
+        host for host, most, form in _NAME_RULES if len(name) > most or not form.fullmatch(written)
     )
 
 

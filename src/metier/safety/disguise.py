@@ -80,6 +80,11 @@ def find_override_phrases(text: str) -> list[Finding]:
     return list(_phrases(text))
 
 
+def may_hide(text: str) -> bool:
+    """Whether `find_hidden` may find something; true for joined emoji, too."""
+    return _INVISIBLE.search(text) is not None
+
+
 def find_hidden(text: str) -> list[Finding]:
     """Characters that people do not see."""
     return list(_hidden(text))
