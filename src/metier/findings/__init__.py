@@ -6,6 +6,7 @@ these files; a section is parsed when its page is asked for.
 
 import os
 import re
+from functools import cache
 from typing import Literal, NamedTuple
 
 Severity = Literal["error", "warning", "info"]
@@ -66,6 +67,7 @@ class Finding(NamedTuple):
         return self.page.split(_FENCE)[number].removeprefix("text\n")
 
 
+@cache
 def _hosts_in(text: str) -> dict[str, str]:
     """`- codex, gemini: drop the skill` as one row for each name."""
     found = _HOSTS.search(f"{text}\n")

@@ -28,6 +28,8 @@ _TEXTS = (
     *(".md", ".txt", ".py", ".sh", ".js", ".ts", ".mjs", ".json", ".yaml", ".yml", ".toml"),
     *(".html", ".css", ".rb", ".go", ".rs", ".ps1"),
 )
+_ENDS = SKILL_NAMES | {".git"}
+"""What makes a folder in a skill's folder something of its own."""
 _NONE: frozenset[str] = frozenset()
 _MANIFESTS = {MANIFEST: lint_plugin, "marketplace.json": lint_marketplace}
 
@@ -40,8 +42,8 @@ class Surroundings:
 
     def lint(self, entry: Entry) -> Iterator[Issue]:
         """Findings about the files beside one usable skill."""
-        skill, folder = entry.document, os.path.dirname(entry.found.file)
-        if not isinstance(skill, Skill) or os.path.lexists(os.path.join(folder, ".git")):
+        skill, folder = entry.document, entry.found.file.rpartition("/")[0]
+        if not isinstance(skill, Skill):
             return
         yield from lint_bundle(
             entry.found.path,
@@ -51,8 +53,8 @@ class Surroundings:
             is_there=partial(_exists, folder),
             read=_Reader(folder),
         )
-        above, _, skills = os.path.dirname(folder).rpartition("/")
-        name = os.path.basename(folder)
+        parent, _, name = folder.rpartition("/")
+        above, _, skills = parent.rpartition("/")
         if skills == "skills" and name in self._commands_in(above):
             yield same_command(name, entry.found.path)
 
@@ -89,13 +91,14 @@ def _bundle(folder: str) -> Bundle:
 
 
 def _files(folder: str, below: str, depth: int) -> Iterator[str]:
-    """The files of a skill's folder; folders that are a skill themselves are another's."""
+    """The files of a skill's folder; none for a whole repository, or another skill below it."""
     try:
-        with os.scandir(os.path.join(folder, below)) as found:
+        with os.scandir(f"{folder}/{below}") as found:
             entries = sorted(found, key=lambda one: one.name)
     except OSError:
         return
-    if below and any(one.name in SKILL_NAMES for one in entries):
+    names = {one.name for one in entries}
+    if names & _ENDS if below else ".git" in names:
         return
     for one in entries:
         name = f"{below}/{one.name}" if below else one.name

@@ -1,8 +1,7 @@
 """Rules for a skill and the files beside it: what is named and missing, what nothing names."""
 
 import re
-from collections.abc import Callable, Collection, Iterator
-from itertools import islice
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import NamedTuple
 from urllib.parse import unquote
 
@@ -21,7 +20,6 @@ _NEEDS_NO_MENTION = re.compile(
 )
 """Files that programs and people look for by their names."""
 _MOST_NAMED = 5
-_MOST_MISSING = 20
 
 
 class Bundle(NamedTuple):
@@ -44,43 +42,41 @@ def lint_bundle(
     read: Callable[[str], str],
 ) -> Iterator[Issue]:
     """Findings about the files of one skill; `read` gives the text of one of them, or nothing."""
-    missing: dict[str, int] = {}
-    for target, at in _targets(body, bundle.folders):
-        if target not in bundle.files and not is_there(target):
-            missing.setdefault(target, at)
-    for target, at in islice(missing.items(), _MOST_MISSING):
-        line = body_line + body.count("\n", 0, at)
-        column = at - body.rfind("\n", 0, at)
-        hint = "add the file, or correct the path, which is relative to the skill's folder"
-        yield Issue("SK327", f"'{target[:80]}' is not there", path, line, column, hint)
-    if bundle.is_whole and bundle.files:
-        unnamed = sorted(_unnamed(body, bundle.files, read))
-        if unnamed:
-            shown = ", ".join(f"'{name[:80]}'" for name in unnamed[:_MOST_NAMED])
-            more = len(unnamed) - _MOST_NAMED
-            shown += f" and {more} more" if more > 0 else ""
-            verb = "is" if len(unnamed) == 1 else "are"
-            message = f"{shown} {verb} in the folder, and nothing mentions {_it(unnamed)}"
-            hint = "say in SKILL.md when to read or run it, or remove it"
-            yield Issue("SK328", message, path, body_line, 1, hint)
+    links, paths = _links(body), _paths_in_code(body, bundle.folders)
+    for code, found in (("SK327", links), ("SK330", paths)):
+        missing = {
+            target: at
+            for target, at in _outside_fences(body, found)
+            if target not in bundle.files and not is_there(target)
+        }
+        if missing:
+            at = min(missing.values())
+            line, column = body_line + body.count("\n", 0, at), at - body.rfind("\n", 0, at)
+            message = f"{_named(list(missing))} {'is' if len(missing) == 1 else 'are'} not there"
+            hint = "add the file, or correct the path, which is relative to the skill's folder"
+            yield Issue(code, message, path, line, column, hint)
+    unnamed = sorted(_unnamed(body, bundle.files, read)) if bundle.is_whole else []
+    if unnamed:
+        verb, them = ("is", "it") if len(unnamed) == 1 else ("are", "them")
+        message = f"{_named(unnamed)} {verb} in the folder, and nothing mentions {them}"
+        hint = f"say in SKILL.md when to read or run {them}, or remove {them}"
+        yield Issue("SK328", message, path, body_line, 1, hint)
 
 
-def _it(names: list[str]) -> str:
-    return "it" if len(names) == 1 else "them"
+def _named(names: list[str]) -> str:
+    shown = ", ".join(f"'{name[:80]}'" for name in names[:_MOST_NAMED])
+    more = len(names) - _MOST_NAMED
+    return f"{shown} and {more} more" if more > 0 else shown
 
 
-def _targets(body: str, folders: Collection[str]) -> Iterator[tuple[str, int]]:
-    """Paths in the skill's folder that the text names, with their positions.
-
-    Links count anywhere outside of code. A path in code counts if its folder is there: otherwise
-    it may be a path of the project that the skill works on.
-    """
-    found = [*_links(body), *_paths_in_code(body, folders)]
-    code = fences_in(body) if found else NO_FENCES
-    return ((target, at) for target, at in found if not code.holds(at))
+def _outside_fences(body: str, found: Iterable[tuple[str, int]]) -> Iterator[tuple[str, int]]:
+    places = list(found)
+    code = fences_in(body) if places else NO_FENCES
+    return ((target, at) for target, at in places if not code.holds(at))
 
 
 def _links(body: str) -> Iterator[tuple[str, int]]:
+    """The files that links lead to, with the positions of the links."""
     for match in _LINK.finditer(body):
         target = unquote(match[1].partition("#")[0].partition("?")[0]).removeprefix("./")
         if _is_file(target) and not is_inline_code(body, match.start()):
@@ -88,6 +84,7 @@ def _links(body: str) -> Iterator[tuple[str, int]]:
 
 
 def _paths_in_code(body: str, folders: Collection[str]) -> Iterator[tuple[str, int]]:
+    """Paths within a line whose folder is there; others may be paths of the user's project."""
     for match in _IN_CODE.finditer(body) if folders else ():
         target = match[1].removeprefix("./")
         if target.rpartition("/")[0] in folders and _is_file(target):
