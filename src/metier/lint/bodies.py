@@ -59,10 +59,11 @@ def lint_body(skill: Skill, found: Findings) -> None:
     if _LATEST in body:
         _check_latest(body, found)
     raw = body.encode(errors="surrogatepass")
-    if _may_hide(raw):
-        for one in find_hidden(body):
-            hint = "delete it, unless the language needs it"
-            found.add_at("SZ805", one.message, found.body_line + one.line - 1, hint, one.column)
+    hidden = find_hidden(body) if _may_hide(raw) else []
+    if hidden:
+        more = f", and {len(hidden) - 1} others" if len(hidden) > 1 else ""
+        line, hint = found.body_line + hidden[0].line - 1, "delete it, unless the language needs it"
+        found.add_at("SZ805", f"{hidden[0].message}{more}", line, hint, hidden[0].column)
     for at, message in _overrides(body, raw):
         hint = "reword it, or check where the skill comes from"
         found.add_in_body("SZ806", message, at, hint)
