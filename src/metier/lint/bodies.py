@@ -31,6 +31,7 @@ _NOBODY = frozenset(
 )  # fmt: skip
 """Names of home folders that mean no person: placeholders, and accounts of images."""
 _LATEST = "@latest"
+_LATEST_VERSION = re.compile(r"@latest(?![\w.-])")
 _RUNNERS = frozenset({"npx", "bunx", "pnpx", "uvx", "dlx"})
 _END_OF_COMMAND = re.compile(r"[|;&`]")
 _MOST_COMMANDS = 50
@@ -118,7 +119,8 @@ def _check_homes(body: str, found: Findings) -> None:
 
 
 def _check_latest(body: str, found: Findings) -> None:
-    for at in islice(_places(body, _LATEST), _MOST_COMMANDS):
+    for match in islice(_LATEST_VERSION.finditer(body), _MOST_COMMANDS):
+        at = match.start()
         start = _start_of_line(body, at)
         *before, name = _words(_END_OF_COMMAND.split(body[start:at])[-1])
         if name and not _RUNNERS.isdisjoint(before):
@@ -129,13 +131,6 @@ def _check_latest(body: str, found: Findings) -> None:
 
 def _words(command: str) -> list[str]:
     return [word.strip("\"'[](),") for word in command.split(" ")]
-
-
-def _places(text: str, part: str) -> Iterator[int]:
-    at = text.find(part)
-    while at >= 0:
-        yield at
-        at = text.find(part, at + 1)
 
 
 def _may_hide(raw: bytes) -> bool:

@@ -12,6 +12,8 @@ from metier.lint.noting import Findings
 
 RESERVED_WORDS = ("anthropic", "claude")
 """What names of skills that are uploaded must not contain."""
+_OWN_METADATA = frozenset({"capabilities", "contract"})
+"""Keys of metadata that metier reads, with findings of their own."""
 NESTED_METADATA = frozenset({"openclaw", "clawdbot", "clawdis", "moltbot", "hermes"})
 """Keys of metadata below which a runtime documents a mapping of its own."""
 KNOWN = [(host, host.values) for host in HOSTS.values() if host.values is not None]
@@ -60,7 +62,9 @@ def _check_metadata(metadata: Any, found: Findings) -> None:
 
 
 def _is_text(key: Any, value: Any) -> bool:
-    return isinstance(value, str) or (isinstance(value, dict) and key in NESTED_METADATA)
+    if isinstance(value, str) or key in _OWN_METADATA:
+        return True
+    return isinstance(value, dict) and key in NESTED_METADATA
 
 
 def _check_model(model: Any, host: Host, values: Values, found: Findings) -> None:
@@ -86,7 +90,8 @@ _MCP = "mcp__SERVER__"
 
 
 def _tools(value: Any) -> Iterable[str]:
-    return (tool for text in texts_of(value) for tool in _TOOL.findall(text))
+    texts = [value] if isinstance(value, str) else texts_of(value)
+    return (tool for text in texts for tool in _TOOL.findall(text))
 
 
 def _is_tool(name: str, values: Values) -> bool:
