@@ -206,8 +206,9 @@ class Linter:
 
     def _matters(self, issue: Issue, host: str) -> bool:
         """Whether a host does something about a finding, and reads the file at all."""
-        reading = [one.name for one in readers(issue.path)]
-        return issue.matters_to(host) and (not reading or host in reading)
+        reading = [one.name for one in readers(self._files.get(issue.path, ""))]
+        is_read = not reading or host in reading or host not in HOSTS
+        return is_read and issue.matters_to(host)
 
     def hidden_notes(self, linted: Linted) -> int:
         """How many notes would be shown with --notes."""

@@ -5,7 +5,7 @@ import posixpath
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from metier.core.coerce import mapping_of, text_of, texts_of
+from metier.core.coerce import mapping_of, text_of, text_or_texts_of
 from metier.values.outcomes import Issue
 
 _PATHS = ("skills", "commands", "agents", "hooks", "mcpServers", "lspServers", "outputStyles")
@@ -55,7 +55,7 @@ def _parsed(text: str, path: str) -> tuple[Mapping[str, Any], list[Issue]]:
 
 def _missing(data: Mapping[str, Any], folder: str, exists: Exists) -> Iterator[tuple[str, str]]:
     for key in _PATHS:
-        for named in texts_of(data.get(key)):
+        for named in text_or_texts_of(data.get(key)):
             if not _is_there(named, folder, exists):
                 yield key, named
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from metier.core.coerce import texts_of
+from metier.core.coerce import text_or_texts_of
 from metier.core.nearest import did_you_mean
 from metier.hosts.known import HOSTS
 from metier.hosts.model import STANDARD_KEYS, Host, Values
@@ -90,8 +90,7 @@ _MCP = "mcp__SERVER__"
 
 
 def _tools(value: Any) -> Iterable[str]:
-    texts = [value] if isinstance(value, str) else texts_of(value)
-    return (tool for text in texts for tool in _TOOL.findall(text))
+    return (tool for text in text_or_texts_of(value) for tool in _TOOL.findall(text))
 
 
 def _is_tool(name: str, values: Values) -> bool:
