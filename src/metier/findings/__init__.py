@@ -17,6 +17,8 @@ _HOSTS = re.compile(r"(?:^|\n\n)Hosts:\n\n((?:- .*\n(?:  .*\n)*)+)")
 _SOURCE = re.compile(r"\n\nSource: ((?:.+\n?)+)")
 
 ALL_HOSTS = "all"
+UNAFFECTED = "still "
+"""What the effect on a host begins with to which a finding does not matter."""
 OUTSIDE = {
     "claude.ai": "uploads to claude.ai and to the Claude API",
     "crush": "Crush",
@@ -43,7 +45,7 @@ class Finding(NamedTuple):
 
     @property
     def hosts(self) -> dict[str, str]:
-        """The hosts that it matters to, by name, and what each does; `all` for every host.
+        """What each host does, by name; `all` for every host. Of others, nothing is known.
 
         `metier` and the names in `OUTSIDE` are no hosts, but read skills too.
         """

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from metier.findings import ALL_HOSTS, CODES, OUTSIDE, SEVERITIES, Severity
+from metier.findings import ALL_HOSTS, CODES, OUTSIDE, SEVERITIES, UNAFFECTED, Severity
 
 T = TypeVar("T")
 
@@ -40,20 +40,25 @@ class Issue(NamedTuple):
 
     @property
     def effects(self) -> dict[str, str]:
-        """What each host does that it matters to, by name; `all` for every host."""
+        """What each host does about it, by name; `all` for every host."""
         known = CODES[self.code].hosts if self.code in CODES else {}
         if not self.hosts:
             return known
         return {host: known.get(host, known.get(ALL_HOSTS, "")) for host in self.hosts}
 
+    @property
+    def affected(self) -> list[str]:
+        """The hosts that it matters to; `all` for every host."""
+        return [one for one, effect in self.effects.items() if not effect.startswith(UNAFFECTED)]
+
     def matters_to(self, host: str) -> bool:
-        return not {host, ALL_HOSTS}.isdisjoint(self.effects)
+        return not {host, ALL_HOSTS}.isdisjoint(self.affected)
 
     @property
     def some_hosts(self) -> list[str]:
         """The hosts that it matters to, unless it matters to all; what is no host is left out."""
-        effects = self.effects
-        return [] if ALL_HOSTS in effects else [one for one in effects if one not in OUTSIDE]
+        hosts = self.affected
+        return [] if ALL_HOSTS in hosts else [one for one in hosts if one not in OUTSIDE]
 
     def to_json(self) -> dict[str, Any]:
         return {
