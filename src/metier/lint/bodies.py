@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
-from metier.core.fences import NO_FENCES, Fences, fences_in, has_plain_fences, is_inline_code
+from metier.core.fences import Fences, fences_in, is_inline_code, may_be_unclosed
 from metier.hosts.known import HOSTS
 from metier.lint.noting import Findings
 from metier.safety.disguise import find_hidden, find_override_phrases, may_hide
@@ -17,7 +17,6 @@ _REPLACED = {
 }
 _TAKES_ARGUMENTS = ("argument-hint", "arguments")
 _ARGUMENTS = "$ARGUMENTS"
-_HOMES = ("/home/", "/Users/", ":\\Users\\")
 _HOME = re.compile(r"(?<![\w/.~-])(?:/home/|/Users/|[A-Za-z]:\\Users\\)([A-Za-z][\w.-]*)")
 _NOBODY = frozenset(
     {
@@ -37,10 +36,11 @@ _END_OF_COMMAND = re.compile(r"[|;&`]")
 _MOST_COMMANDS = 50
 _LONGEST_COMMAND = 300
 _SEEN = bytes(range(32, 127)) + b"\t\n\r"
-_WORDS = ((b"ignore", b"previous", b"instructions"), (b"disregard", b"above"), (b"new inst",))
+_CONTROLS = "\x00\x08\x1b\x7f"
+"""The control characters of ASCII that hide text; of others, the rest is looked for too."""
 _PHRASE = re.compile(
-    rb"ignore[^.\n]{0,40}previous[^.\n]{0,40}instructions|disregard[^.\n]{0,200}above"
-    rb"|new instructions[^\w\s]{0,3}:"
+    r"ignore[^.\n]{0,40}previous[^.\n]{0,40}instructions|disregard[^.\n]{0,200}above"
+    r"|new instructions[^\w\s]{0,3}:"
 )
 _MOST_PHRASES = 20
 _LONGEST_PHRASE = 400
@@ -49,23 +49,22 @@ _LONGEST_PHRASE = 400
 def lint_body(skill: Skill, found: Findings) -> None:
     """Findings in the instructions of a skill."""
     body = skill.body
-    fences = NO_FENCES if has_plain_fences(body) else fences_in(body)
-    if fences.unclosed >= 0:
+    unclosed = fences_in(body).unclosed if may_be_unclosed(body) else -1
+    if unclosed >= 0:
         hint = "add a line with the same fence where the code ends"
-        found.add_in_body("SK324", "nothing closes this code fence", fences.unclosed, hint)
+        found.add_in_body("SK324", "nothing closes this code fence", unclosed, hint)
     if "$" in body:
         _check_replaced(skill, found)
-    if any(home in body for home in _HOMES):
+    if "/home/" in body or "/Users/" in body or "\\Users\\" in body:
         _check_homes(body, found)
     if _LATEST in body:
         _check_latest(body, found)
-    raw = body.encode(errors="surrogatepass")
-    hidden = find_hidden(body) if _may_hide(raw) else []
+    hidden = find_hidden(body) if _may_hide(body) else []
     if hidden:
         more = f", and {len(hidden) - 1} others" if len(hidden) > 1 else ""
         line, hint = found.body_line + hidden[0].line - 1, "delete it, unless the language needs it"
         found.add_at("SZ805", f"{hidden[0].message}{more}", line, hint, hidden[0].column)
-    for at, message in _overrides(body, raw):
+    for at, message in _overrides(body):
         hint = "reword it, or check where the skill comes from"
         found.add_in_body("SZ806", message, at, hint)
 
@@ -133,19 +132,27 @@ def _words(command: str) -> list[str]:
     return [word.strip("\"'[](),") for word in command.split(" ")]
 
 
-def _may_hide(raw: bytes) -> bool:
+def _may_hide(body: str) -> bool:
     """Whether a text may contain characters that people do not see."""
-    rest = raw.translate(None, _SEEN)
-    return bool(rest) and may_hide(rest.decode(errors="surrogatepass"))
+    if body.isascii():
+        return any(control in body for control in _CONTROLS)
+    rest = body.encode(errors="surrogatepass").translate(None, _SEEN)
+    return may_hide(rest.decode(errors="surrogatepass"))
 
 
-def _overrides(body: str, raw: bytes) -> Iterator[tuple[int, str]]:
+def _overrides(body: str) -> Iterator[tuple[int, str]]:
     """The first phrase that overrides instructions and is not disguised."""
-    lower = raw.lower()
-    if not any(all(word in lower for word in words) for words in _WORDS):
+    lower = body.lower() if body.isascii() else _lower(body)
+    has_words = "disregard" in lower or "new instructions" in lower
+    if not has_words and not ("ignore" in lower and "previous" in lower):
         return
     for match in islice(_PHRASE.finditer(lower), _MOST_PHRASES):
-        at = len(raw[: match.start()].decode(errors="surrogatepass"))
+        at = match.start()
         for one in find_override_phrases(body[at : at + _LONGEST_PHRASE]):
             yield at, one.message
             return
+
+
+def _lower(body: str) -> str:
+    """Lower-case letters of ASCII: as long as the text, and faster than `str.lower`."""
+    return body.encode(errors="surrogatepass").lower().decode(errors="surrogatepass")
