@@ -58,11 +58,6 @@ def fences_in(text: str) -> Fences:
     return Fences(tuple(code), opened if is_unclosed else -1)
 
 
-def may_be_unclosed(text: str) -> bool:
-    """Whether a fence may be unclosed, without looking at lines; few texts are."""
-    return text.count("```") % 2 == 1 or "~~~" in text
-
-
 def is_inline_code(text: str, at: int) -> bool:
     """Whether an odd number of backticks comes before a position on its line."""
     start = text.rfind("\n", max(at - _LONGEST_LINE, 0), at) + 1

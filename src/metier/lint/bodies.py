@@ -1,10 +1,9 @@
 """Rules for the text of a skill: one pass each, and none over a text without what they look for."""
 
 import re
-from collections.abc import Iterator
 from itertools import islice
 
-from metier.core.fences import Fences, fences_in, is_inline_code, may_be_unclosed
+from metier.core.fences import Fences, fences_in, is_inline_code
 from metier.hosts.known import HOSTS
 from metier.lint.noting import Findings
 from metier.safety.disguise import find_hidden, find_override_phrases, may_hide
@@ -36,11 +35,10 @@ _END_OF_COMMAND = re.compile(r"[|;&`]")
 _MOST_COMMANDS = 50
 _LONGEST_COMMAND = 300
 _SEEN = bytes(range(32, 127)) + b"\t\n\r"
-_CONTROLS = "\x00\x08\x1b\x7f"
-"""The control characters of ASCII that hide text; of others, the rest is looked for too."""
 _PHRASE = re.compile(
     r"ignore[^.\n]{0,40}previous[^.\n]{0,40}instructions|disregard[^.\n]{0,200}above"
-    r"|new instructions[^\w\s]{0,3}:"
+    r"|new instructions[^\w\s]{0,3}:",
+    re.IGNORECASE,
 )
 _MOST_PHRASES = 20
 _LONGEST_PHRASE = 400
@@ -49,24 +47,57 @@ _LONGEST_PHRASE = 400
 def lint_body(skill: Skill, found: Findings) -> None:
     """Findings in the instructions of a skill."""
     body = skill.body
-    unclosed = fences_in(body).unclosed if may_be_unclosed(body) else -1
+    raw = body.encode(errors="surrogatepass")  # searched faster than text with wide characters
+    unclosed = fences_in(body).unclosed if _may_be_unclosed(raw) else -1
     if unclosed >= 0:
         hint = "add a line with the same fence where the code ends"
         found.add_in_body("SK324", "nothing closes this code fence", unclosed, hint)
-    if "$" in body:
+    if b"$" in raw:
         _check_replaced(skill, found)
-    if "/home/" in body or "/Users/" in body or "\\Users\\" in body:
+    if b"/home/" in raw or b"/Users/" in raw or b"\\Users\\" in raw:
         _check_homes(body, found)
-    if _LATEST in body:
+    if b"@latest" in raw:
         _check_latest(body, found)
-    hidden = find_hidden(body) if _may_hide(body) else []
+    if _may_hide(raw):
+        _check_hidden(body, found)
+    if _may_override(raw.lower()):
+        _check_overrides(body, found)
+
+
+def _may_be_unclosed(raw: bytes) -> bool:
+    """Whether a fence may be unclosed, without looking at lines; few texts are."""
+    return raw.count(b"```") % 2 == 1 or b"~~~" in raw
+
+
+def _may_hide(raw: bytes) -> bool:
+    """Whether a text may contain characters that people do not see."""
+    rest = raw.translate(None, _SEEN)
+    return bool(rest) and may_hide(rest.decode(errors="surrogatepass"))
+
+
+def _may_override(lower: bytes) -> bool:
+    """Whether a text has the words of a phrase that overrides instructions."""
+    if b"disregard" in lower or b"new instructions" in lower:
+        return True
+    return b"ignore" in lower and b"previous" in lower
+
+
+def _check_hidden(body: str, found: Findings) -> None:
+    hidden = find_hidden(body)
     if hidden:
         more = f", and {len(hidden) - 1} others" if len(hidden) > 1 else ""
         line, hint = found.body_line + hidden[0].line - 1, "delete it, unless the language needs it"
         found.add_at("SZ805", f"{hidden[0].message}{more}", line, hint, hidden[0].column)
-    for at, message in _overrides(body):
-        hint = "reword it, or check where the skill comes from"
-        found.add_in_body("SZ806", message, at, hint)
+
+
+def _check_overrides(body: str, found: Findings) -> None:
+    """Report the first phrase that is not disguised."""
+    for match in islice(_PHRASE.finditer(body), _MOST_PHRASES):
+        at = match.start()
+        for one in find_override_phrases(body[at : at + _LONGEST_PHRASE]):
+            hint = "reword it, or check where the skill comes from"
+            found.add_in_body("SZ806", one.message, at, hint)
+            return
 
 
 def _check_replaced(skill: Skill, found: Findings) -> None:
@@ -130,29 +161,3 @@ def _check_latest(body: str, found: Findings) -> None:
 
 def _words(command: str) -> list[str]:
     return [word.strip("\"'[](),") for word in command.split(" ")]
-
-
-def _may_hide(body: str) -> bool:
-    """Whether a text may contain characters that people do not see."""
-    if body.isascii():
-        return any(control in body for control in _CONTROLS)
-    rest = body.encode(errors="surrogatepass").translate(None, _SEEN)
-    return may_hide(rest.decode(errors="surrogatepass"))
-
-
-def _overrides(body: str) -> Iterator[tuple[int, str]]:
-    """The first phrase that overrides instructions and is not disguised."""
-    lower = body.lower() if body.isascii() else _lower(body)
-    has_words = "disregard" in lower or "new instructions" in lower
-    if not has_words and not ("ignore" in lower and "previous" in lower):
-        return
-    for match in islice(_PHRASE.finditer(lower), _MOST_PHRASES):
-        at = match.start()
-        for one in find_override_phrases(body[at : at + _LONGEST_PHRASE]):
-            yield at, one.message
-            return
-
-
-def _lower(body: str) -> str:
-    """Lower-case letters of ASCII: as long as the text, and faster than `str.lower`."""
-    return body.encode(errors="surrogatepass").lower().decode(errors="surrogatepass")
