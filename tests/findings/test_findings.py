@@ -9,7 +9,7 @@ import pytest
 
 import metier.findings
 from metier.errors import MetierError
-from metier.findings import ALL_HOSTS, CODES, OUTCOMES, OUTSIDE, errors
+from metier.findings import CODES, OUTCOMES, OUTSIDE, errors
 from metier.hosts.known import HOSTS
 from metier.hosts.loading import HIDING_SWITCH, SWITCH, honours
 from metier.hosts.model import Loading
@@ -17,7 +17,7 @@ from metier.lint.tiers import lint_agents_file
 from metier.load import load_folder
 from metier.resolve.aliases import parse_alias_table
 from metier.values.files import Kind
-from metier.values.outcomes import Issue
+from metier.values.outcomes import ALL_HOSTS, Issue
 
 PLACES: dict[str, tuple[Kind, str]] = {
     "FM": ("skill", "skills/example/SKILL.md"),

@@ -24,7 +24,6 @@ from metier.core.text import counted as counted
 from metier.core.text import printable
 from metier.errors import DamagedError, MetierError, StoreError, UsageError
 from metier.flow.boundary import NONE, RECORD, VARIABLE, Boundary, check_digest, read_boundary
-from metier.safety.escapes import escaped_json
 from metier.storage.database import MEANINGLESS
 from metier.storage.places import ignored_folders, state_room
 from metier.storage.workspace import is_workspace
@@ -242,6 +241,8 @@ class Session:
             click.echo(printable(text))
 
     def print_json(self, value: Any) -> None:
+        from metier.safety.escapes import escaped_json  # tables need none of its expressions
+
         click.echo(escaped_json(json.dumps(value, indent=2, ensure_ascii=False)))
 
     def print_list(

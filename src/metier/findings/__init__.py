@@ -16,7 +16,6 @@ _END_OF_WHY = re.compile(r"\n\n(?:Hosts|Source|Bad):")
 _HOSTS = re.compile(r"(?:^|\n\n)Hosts:\n\n((?:- .*\n(?:  .*\n)*)+)")
 _SOURCE = re.compile(r"\n\nSource: ((?:.+\n?)+)")
 
-ALL_HOSTS = "all"
 UNAFFECTED = "still "
 """What the effect on a host begins with to which a finding does not matter."""
 OUTSIDE = {

@@ -1,11 +1,16 @@
 """Issues and outcomes: what the stages report without raising."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Generic, NamedTuple, TypeVar
+from functools import cache
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
-from metier.findings import ALL_HOSTS, CODES, OUTSIDE, SEVERITIES, UNAFFECTED, Severity
+if TYPE_CHECKING:
+    from metier.findings import Severity
 
 T = TypeVar("T")
+ALL_HOSTS = "all"
+"""As the name of a host: every one of them."""
 
 
 class Issue(NamedTuple):
@@ -27,21 +32,24 @@ class Issue(NamedTuple):
     """The hosts that it matters to here; none: those on the page of its code."""
 
     @property
-    def severity(self) -> Severity:
-        return SEVERITIES[self.code]
+    def severity(self) -> "Severity":
+        severity: Severity = _findings().SEVERITIES[self.code]
+        return severity
 
     @property
     def fixable(self) -> bool:
-        return self.code in CODES and CODES[self.code].fixable and not self.left_alone
+        finding = _findings().CODES.get(self.code)
+        return finding is not None and finding.fixable and not self.left_alone
 
     @property
     def is_error(self) -> bool:
-        return SEVERITIES[self.code] == "error"
+        return self.severity == "error"
 
     @property
     def effects(self) -> dict[str, str]:
         """What each host does about it, by name; `all` for every host."""
-        known = CODES[self.code].hosts if self.code in CODES else {}
+        finding = _findings().CODES.get(self.code)
+        known: dict[str, str] = finding.hosts if finding is not None else {}
         if not self.hosts:
             return known
         return {host: known.get(host, known.get(ALL_HOSTS, "")) for host in self.hosts}
@@ -49,7 +57,8 @@ class Issue(NamedTuple):
     @property
     def affected(self) -> list[str]:
         """The hosts that it matters to; `all` for every host."""
-        return [one for one, effect in self.effects.items() if not effect.startswith(UNAFFECTED)]
+        unaffected = _findings().UNAFFECTED
+        return [one for one, effect in self.effects.items() if not effect.startswith(unaffected)]
 
     def matters_to(self, host: str) -> bool:
         return not {host, ALL_HOSTS}.isdisjoint(self.affected)
@@ -57,8 +66,8 @@ class Issue(NamedTuple):
     @property
     def some_hosts(self) -> list[str]:
         """The hosts that it matters to, unless it matters to all; what is no host is left out."""
-        hosts = self.affected
-        return [] if ALL_HOSTS in hosts else [one for one in hosts if one not in OUTSIDE]
+        hosts, outside = self.affected, _findings().OUTSIDE
+        return [] if ALL_HOSTS in hosts else [one for one in hosts if one not in outside]
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -72,6 +81,13 @@ class Issue(NamedTuple):
             "fixable": self.fixable,
             "hosts": self.effects,
         }
+
+
+@cache
+def _findings() -> ModuleType:
+    from metier import findings  # it reads its files, and many commands report nothing
+
+    return findings
 
 
 def has_errors(issues: Iterable[Issue]) -> bool:
