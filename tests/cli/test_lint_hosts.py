@@ -124,7 +124,7 @@ def test_json_and_sarif_say_what_each_host_does(workspace: Workspace, metier: Me
     workspace.write("skills/charts/SKILL.md", NAMELESS)
     (issue,) = json.loads(metier("lint", "--json").out)
     assert issue["hosts"]["gemini"] == "drop the skill"
-    (sarif,) = json.loads(metier("lint", "--output-format", "sarif").out)["runs"]
+    (sarif,) = json.loads(metier("lint", "--format", "sarif").out)["runs"]
     assert sarif["results"][0]["properties"]["hosts"] == issue["hosts"]
     assert sarif["tool"]["driver"]["rules"][0]["properties"]["hosts"] == issue["hosts"]
 

@@ -1,21 +1,22 @@
-"""What is around the skills that are linted: files beside them, commands, plugins.
+"""What is around the documents that are linted: files beside skills, commands, plugins, aliases.
 
 Only `metier lint` looks: a refresh reads no file but the documents. Nothing outside of a skill's
 folder, of a plugin or of the linted folders is opened, and no link is followed.
 """
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 
+from metier.config import ALIAS_FILE
 from metier.core.paths import is_inside, is_markdown, without_md
 from metier.discover.plugins import MANIFEST, PLUGIN_FOLDER
 from metier.lint.bundles import Bundle, lint_bundle
 from metier.lint.plugins import lint_marketplace, lint_plugin
 from metier.storage.room import read_regular
 from metier.values.documents import Skill
-from metier.values.files import NOT_ENTERED, SKILL_NAMES, Entry
+from metier.values.files import NOT_ENTERED, SKILL_NAMES, Entry, Found
 from metier.values.outcomes import Issue, same_command
 
 MOST_FILES = 200
@@ -117,11 +118,10 @@ def _commands(folder: str) -> frozenset[str]:
         return _NONE
 
 
-def lint_plugins(files: Iterable[str], tops: Mapping[str, str]) -> Iterator[Issue]:
-    """Findings in the plugin files around `files`, in the folders at or below `tops`.
-
-    `tops` maps each folder to how it is written in findings.
-    """
+def lint_plugins(found: Iterable[Found], paths: Sequence[str], workspace: str) -> Iterator[Issue]:
+    """Findings in the plugin files around skills, in the named paths, else in the workspace."""
+    tops = {os.path.abspath(path): path for path in paths} or {workspace: "."}
+    files = (one.file for one in found if one.kind == "skill")
     for folder in sorted(_around(files, tops)):
         for manifest, rule in _MANIFESTS.items():
             file = os.path.join(folder, PLUGIN_FOLDER, manifest)
@@ -150,3 +150,15 @@ def _around(files: Iterable[str], tops: Mapping[str, str]) -> set[str]:
             seen.add(folder)
             folder = os.path.dirname(folder)
     return {folder for folder in seen if os.path.isdir(os.path.join(folder, PLUGIN_FOLDER))}
+
+
+def table_below(path: str) -> str:
+    """The alias table in a folder, or at the path itself; else empty."""
+    folder = os.path.dirname(ALIAS_FILE)
+    inside = ALIAS_FILE if os.path.basename(path) != folder else os.path.basename(ALIAS_FILE)
+    table = os.path.join(path, inside) if os.path.isdir(path) else path
+    return table if is_alias_table(table) else ""
+
+
+def is_alias_table(path: str) -> bool:
+    return os.path.basename(path) == os.path.basename(ALIAS_FILE) and os.path.isfile(path)
