@@ -120,7 +120,8 @@ def test_fix_indents_front_matter_with_spaces_and_leaves_the_body_alone(
     file = workspace.write("skills/a/SKILL.md", text.format("\t").replace("\n", end))
     told = lint()
     assert told.out == (
-        "skills/a/SKILL.md:4:1: FM116 [*] YAML does not allow tabs for indentation\n"
+        "skills/a/SKILL.md:4:1: FM116 [*] YAML does not allow tabs for indentation"
+        " [codex, copilot, opencode, claude-code, gemini]\n"
         "    hint: use spaces\n"
     )
     assert announced(told) == 1

@@ -92,7 +92,7 @@ def _linter(session: Session, options: LintOptions) -> Linter | None:
             return None
     request = LintRequest(
         session.workspace(), config, choice, paths, options.kind, options.strict, options.user,
-        options.exclude, is_part,
+        options.exclude, is_part, options.host or "",
     )  # fmt: skip
     linter = Linter(request, shown_file)
     if session.is_outside() and not paths and not linter.has_folders():

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from metier.errors import UsageError
+from metier.hosts.table import HOOKS
 from metier.values.files import KINDS, Kind
 
 if TYPE_CHECKING:
@@ -16,6 +17,10 @@ FORMATS = ("text", "json", "sarif", "github", "gitlab", "html")
 FAIL_ON = {"error": ("error",), "warning": ("error", "warning"),
            "note": ("error", "warning", "info"), "never": ()}  # fmt: skip
 """Which severities give exit code 1."""
+
+
+HOSTS = (*HOOKS, "claude.ai")
+"""The hosts that findings can be asked for."""
 
 
 class LintOptions(NamedTuple):
@@ -28,6 +33,7 @@ class LintOptions(NamedTuple):
     ignore: tuple[str, ...]
     notes: bool
     strict: bool
+    host: str | None
     kind: Kind | None
     user: bool
     exclude: tuple[str, ...]
@@ -141,6 +147,7 @@ _OPTIONS = (
     click.option("--ignore", **_CODES, help="All but these."),
     click.option("--notes", is_flag=True, help="Also show notes, which never fail."),
     click.option("--strict", is_flag=True, help="No lenient reading; notes fail too."),
+    click.option("--host", type=click.Choice(HOSTS), help="Only what matters to this host."),
     click.option("--kind", type=click.Choice(list(KINDS)), help="What the named files are."),
     click.option(
         "--user", is_flag=True, help="Also check the folders of your hosts and of your settings.",

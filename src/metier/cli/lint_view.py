@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import click
 
 from metier.cli.layout import flowed, print_table, terminal_width, words
+from metier.cli.lint_formats import for_hosts
 from metier.cli.session import Session, counted
 from metier.core.text import printable
 from metier.flow.lint_report import Reported, by_owner, by_rule
@@ -99,7 +100,7 @@ def _coloured(issue: Issue, width: int) -> str:
     marks = [f"{location}:", click.style(issue.code, fg=_COLOURS[issue.severity], bold=True)]
     if issue.fixable:
         marks.append(click.style("[*]", fg="cyan"))
-    text = flowed([*marks, *words(issue.message)], width, indent=4) + "\n"
+    text = flowed([*marks, *words(f"{issue.message}{for_hosts(issue)}")], width, indent=4) + "\n"
     if issue.hint:
         hint = [click.style("hint:", fg="cyan"), *words(issue.hint)]
         text += flowed(hint, width, indent=6, start="    ") + "\n"

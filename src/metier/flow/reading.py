@@ -31,7 +31,7 @@ from metier.values.trust import NOTHING
 if TYPE_CHECKING:  # slow to import, and most commands read no file
     from metier.values.documents import Document
 
-READER_VERSION = "16"
+READER_VERSION = "17"
 """Raised when the same files give other entries."""
 DEEP_REFERENCE = "SYSTEM_ARCHITECTURE.md"
 LARGEST_REFERENCE = 1_048_576
