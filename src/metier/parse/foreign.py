@@ -62,6 +62,8 @@ class _Source(NamedTuple):
 
 def imported(kind: ForeignKind, name: str, raw: bytes) -> list[Imported | NotImported]:
     """The documents for one file of another tool; `name` is its path without suffix."""
+    if b"\0" in raw:
+        return [NotImported("it is not a text file")]
     read = read_matter(raw, name, lenient=True)
     data = read.matter.data if read.matter is not None else {}
     text = read.matter.body if read.matter is not None else raw.decode(errors="replace")
