@@ -17,6 +17,7 @@ NOTE = "Generated from the program; `make docs` writes it anew.\n"
 SCHEMAS = Path(metier.__file__).parent / "schemas"
 SCHEMA_ENDING = ".v1.schema.json"
 SCHEMA_OF = {
+    "import": "import",
     "init": "init",
     "trust --show": "trust",
     "state adopt": "state-adopted",
