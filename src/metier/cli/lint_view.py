@@ -11,6 +11,7 @@ from metier.cli.session import Session, counted
 from metier.core.text import printable
 from metier.flow.lint_report import Reported, by_owner, by_rule
 from metier.flow.linting import Linted
+from metier.flow.repairing import is_unsafe
 from metier.values.outcomes import Issue
 
 MANY = 50
@@ -100,8 +101,11 @@ def summary(linted: Linted, issues: Sequence[Issue], hidden: int) -> str:
     if linted.excluded:
         parts.append(f"{len(linted.excluded):,} excluded")
     fixable = sum(issue.fixable for issue in issues)
+    more = sum(issue.left_alone and is_unsafe(issue) for issue in issues)
     if fixable:
-        parts.append(f"{fixable} can be repaired with --fix")
+        parts.append(f"{fixable:,} can be repaired with --fix")
+    if more:
+        parts.append(f"up to {more:,}{' more' if fixable else ''} with --fix --unsafe")
     if hidden:
         parts.append(f"{counted(hidden, 'note')} hidden (--notes)")
     return "; ".join(parts)

@@ -20,8 +20,14 @@ _STAY = frozenset({".git", ".claude-plugin", "metier.toml"})
 class Renaming:
     """Chooses names so that none is used twice, and folders so that none is overwritten."""
 
-    def __init__(self, workspace: str, found: Sequence[Found], handles: Iterable[str]) -> None:
-        """`found` are all documents, `handles` the names that skills have now."""
+    def __init__(
+        self, workspace: str, found: Sequence[Found], handles: Iterable[str], *, moves: bool = True
+    ) -> None:
+        """`found` are all documents, `handles` the names of skills.
+
+        Without `moves` all folders keep their names.
+        """
+        self._moves = moves
         self._workspace = os.path.realpath(workspace)
         self._holders = {handle: {handle} for handle in handles}
         self._claimed: set[str] = set()
@@ -70,7 +76,8 @@ class Renaming:
         folder = _folder(found)
         target = _folder(moved(found, new))
         return (
-            is_inside(folder, self._workspace)
+            self._moves
+            and is_inside(folder, self._workspace)
             and os.path.realpath(folder) == folder
             and folder not in (self._workspace, *self._crowded)
             and not found.also

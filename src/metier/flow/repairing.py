@@ -31,6 +31,8 @@ _LEADS = frozenset({"SK305"})
 """Repairs that may add text before the body."""
 _MOVES_FENCES = frozenset({"FM101", "FM102", "FM117"})
 """Repairs that decide where the body starts."""
+_IN_BODY = frozenset({"SK324"})
+"""Repairs of the body."""
 _RANK = {"info": 0, "warning": 1, "error": 2}
 Wants = Callable[[Issue], bool]
 
@@ -60,6 +62,13 @@ class Repair:
     issues: tuple[Issue, ...]
     """The findings that it removes; none in a file that only refers to a renamed skill."""
     naming: Naming = AS_IT_IS
+    joint: bool = False
+    """Whether it is written together with others, or not at all."""
+
+    @property
+    def moved_to(self) -> str:
+        """The path of the file after its folder was renamed; empty if it stays."""
+        return moved(self.found, self.naming.folder).path if self.naming.folder else ""
 
 
 class _Text(NamedTuple):
@@ -84,9 +93,14 @@ class _Text(NamedTuple):
         return sum(_RANK[issue.severity] >= _RANK[severity] for issue in self.issues)
 
 
+def is_unsafe(issue: Issue) -> bool:
+    """Whether the repairs of such findings may change a meaning."""
+    return issue.code in CODES and CODES[issue.code].unsafe
+
+
 def is_repairable(issue: Issue, *, unsafe: bool) -> bool:
-    """Whether there may be a repair; unsafe ones may change a meaning."""
-    return issue.fixable and (unsafe or not CODES[issue.code].unsafe)
+    """Whether there may be a repair."""
+    return issue.fixable and (unsafe or not is_unsafe(issue))
 
 
 def plan_repairs(
@@ -230,7 +244,7 @@ def _keeps_words(before: bytes, after: bytes) -> bool:
 
 
 def _keeps_body(before: bytes, after: bytes, code: str) -> bool:
-    if code in _MOVES_FENCES:
+    if code in _MOVES_FENCES or code in _IN_BODY:
         return True
     old, new = _body(before), _body(after)
     return new == old or (code in _LEADS and new.endswith(old))

@@ -9,6 +9,7 @@ from metier.core.indentation import with_spaces
 from metier.lint.fix_description import with_description, with_short_description
 from metier.lint.fix_lines import Context, decoded, encoded, front_matter
 from metier.lint.fix_structure import (
+    with_closed_code,
     with_closing_fence,
     with_front_matter,
     with_separate_fence,
@@ -20,6 +21,7 @@ from metier.lint.fix_values import (
     with_proper_name,
     with_quoted_scalar,
     with_quotes,
+    with_text_metadata,
     with_text_values,
 )
 from metier.values.outcomes import Issue
@@ -79,6 +81,8 @@ _REPAIRS: dict[str, tuple[Change, ...]] = {
     "SK301": (with_folder_name,),
     "SK302": (with_proper_name,),
     "SK304": (with_description,),
+    "SK319": (with_text_metadata,),
+    "SK324": (with_closed_code,),
     "SK305": (with_short_description,),
     "FM112": (_with_lf,),
     "FM113": (_without_bom,),

@@ -20,6 +20,8 @@ _LATE = re.compile(
     r"^---[ \t]*\r?\n(?=(?:name|description)[ \t]*:)(?:.*\n)*?---[ \t]*\r?(?:\n|\Z)", re.MULTILINE
 )
 _OPENING = re.compile(r"\ufeff?---[ \t]*\r?\n")
+_CODE_FENCE = re.compile(r"([ \t]*+)(`{3,}|~{3,})")
+_SECTION = re.compile(r"#{2,6} ")
 _CONTINUED = re.compile(r"[ \t]+\S|-[ \t]")
 
 
@@ -96,3 +98,22 @@ def with_separate_fence(raw: bytes, _issue: Issue, _context: Context) -> bytes:
     if closing is None:
         return raw
     return encoded(f"---{end}{rest[: closing.end()]}{glued}{end}{rest[closing.end() :]}")
+
+
+def with_closed_code(raw: bytes, issue: Issue, _context: Context) -> bytes:
+    """Close the code that the finding's line opens: before the next section, else at the end."""
+    text = decoded(raw)
+    lines = text.split("\n")
+    fence = _CODE_FENCE.match(lines[issue.line - 1]) if issue.line <= len(lines) else None
+    if fence is None:
+        return raw
+    end = len(lines)
+    for number in range(issue.line, len(lines) - 1):
+        if not lines[number].strip() and _SECTION.match(lines[number + 1]):
+            end = number
+            break
+    while end > issue.line and not lines[end - 1].strip():
+        end -= 1
+    closing = fence[1] + fence[2] + newline_of(text).removesuffix("\n")
+    tail = lines[end:] or [""]
+    return encoded("\n".join([*lines[:end], closing, *tail]))
