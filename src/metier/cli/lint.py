@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import click
 
 from metier.cli.lint_options import LintOptions, lint_options
-from metier.cli.lint_repairs import finish_repairs, note_levels, print_repairs, write_repairs
+from metier.cli.lint_repairs import Written, finish_repairs, note_levels, print_repairs
 from metier.cli.session import Session, counted, metier_command
 from metier.cli.shown import shown_file
 from metier.config import Config
@@ -53,9 +53,10 @@ def _check(session: Session, options: LintOptions, output_format: str) -> int:
         finish_repairs(session, linter)
     linted, repairs = _lint(session, linter, unsafe=options.unsafe)
     if options.repair and not options.dry_run:
-        write_repairs(session, repairs, linter)
-        if repairs:
+        written = Written()
+        while repairs and written.add(repairs, linter):
             linted, repairs = _lint(session, linter, unsafe=options.unsafe)
+        written.note(session, linter)
     reported = with_owners(linter.chosen(linted, repairs), session.workspace())
     if options.owner is not None:
         reported = [one for one in reported if options.owner in one.owners]
@@ -228,6 +229,8 @@ def _note_summary(
     for file in linted.unreported(linter.wants):
         session.note_wrapped(f"excluded: {linter.shown(file.path)} ({file.reason}: {file.detail})")
     issues = [one.issue for one in reported]
-    session.note_wrapped(summary(linted, issues, hidden=linter.hidden_notes(linted)))
+    session.note_wrapped(
+        summary(linted, issues, linter.hidden_notes(linted), unsafe=options.unsafe)
+    )
     if options.dry_run:
         session.note("nothing was written (--dry-run)")

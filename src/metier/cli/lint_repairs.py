@@ -11,6 +11,8 @@ from metier.flow.repairing import Repair
 from metier.flow.unsafe_repairs import write_all
 from metier.storage.transaction import finish
 
+_MOST_ROUNDS = 10
+
 
 def finish_repairs(session: Session, linter: Linter) -> None:
     """Complete the renames that a killed process began."""
@@ -18,13 +20,32 @@ def finish_repairs(session: Session, linter: Linter) -> None:
         session.note("finished the renames of an earlier --fix that was interrupted")
 
 
-def write_repairs(session: Session, repairs: Sequence[Repair], linter: Linter) -> None:
-    """Write the repairs, and say how many; a file that is left alone has a line of its own."""
-    left_alone = write_all(repairs, linter.journal)
-    files = {repair.found.file for repair, _ in left_alone}
-    session.note(_repaired([repair for repair in repairs if repair.found.file not in files]))
-    for repair, reason in left_alone:
-        session.note_wrapped(f"left alone: {linter.shown(repair.found.path)} ({reason})")
+class Written:
+    """What --fix has written. A repair may make another one possible, so there may be rounds."""
+
+    def __init__(self) -> None:
+        self._repairs: list[Repair] = []
+        self._left_alone: dict[str, str] = {}
+        """Paths, and why."""
+        self._rounds = 0
+
+    def add(self, repairs: Sequence[Repair], linter: Linter) -> bool:
+        """Write repairs; whether something was written."""
+        if self._rounds == _MOST_ROUNDS:
+            return False
+        self._rounds += 1
+        left_alone = write_all(repairs, linter.journal)
+        files = {repair.found.file for repair, _ in left_alone}
+        written = [repair for repair in repairs if repair.found.file not in files]
+        self._repairs += written
+        self._left_alone.update((repair.found.path, reason) for repair, reason in left_alone)
+        return bool(written)
+
+    def note(self, session: Session, linter: Linter) -> None:
+        """Say how much was written; a file that is left alone has a line of its own."""
+        session.note(_repaired(self._repairs))
+        for path, reason in self._left_alone.items():
+            session.note_wrapped(f"left alone: {linter.shown(path)} ({reason})")
 
 
 def _repaired(repairs: Sequence[Repair]) -> str:
@@ -32,7 +53,7 @@ def _repaired(repairs: Sequence[Repair]) -> str:
     if not repairs:
         return "nothing to repair"
     moved = sum(bool(repair.moved_to) for repair in repairs)
-    referring = sum(not repair.issues for repair in repairs)
+    referring = len({repair.found.path for repair in repairs if not repair.issues})
     parts = [f"repaired {_counts(repairs)}"]
     if moved:
         parts.append(f"renamed {counted(moved, 'folder')}")
@@ -44,7 +65,8 @@ def _repaired(repairs: Sequence[Repair]) -> str:
 def _counts(repairs: Sequence[Repair]) -> str:
     repairing = [repair for repair in repairs if repair.issues]
     findings = sum(len(repair.issues) for repair in repairing)
-    return f"{counted(findings, 'finding')} in {counted(len(repairing), 'file')}"
+    files = {repair.moved_to or repair.found.path for repair in repairing}
+    return f"{counted(findings, 'finding')} in {counted(len(files), 'file')}"
 
 
 def note_levels(

@@ -11,7 +11,7 @@ from metier.cli.session import Session, counted
 from metier.core.text import printable
 from metier.flow.lint_report import Reported, by_owner, by_rule
 from metier.flow.linting import Linted
-from metier.flow.repairing import is_unsafe
+from metier.flow.repairing import may_need_unsafe
 from metier.values.outcomes import Issue
 
 MANY = 50
@@ -93,7 +93,7 @@ def _coloured(issue: Issue, width: int) -> str:
     return text
 
 
-def summary(linted: Linted, issues: Sequence[Issue], hidden: int) -> str:
+def summary(linted: Linted, issues: Sequence[Issue], hidden: int, *, unsafe: bool = False) -> str:
     """How many files and findings there are, in one line."""
     if not linted.files:
         return "nothing to check: no skill, ability, card or agent found"
@@ -101,9 +101,9 @@ def summary(linted: Linted, issues: Sequence[Issue], hidden: int) -> str:
     if linted.excluded:
         parts.append(f"{len(linted.excluded):,} excluded")
     fixable = sum(issue.fixable for issue in issues)
-    more = sum(issue.left_alone and is_unsafe(issue) for issue in issues)
+    more = 0 if unsafe else sum(issue.left_alone and may_need_unsafe(issue) for issue in issues)
     if fixable:
-        parts.append(f"{fixable:,} can be repaired with --fix")
+        parts.append(f"{fixable:,} can be repaired with --fix{' --unsafe' if unsafe else ''}")
     if more:
         parts.append(f"up to {more:,}{' more' if fixable else ''} with --fix --unsafe")
     if hidden:

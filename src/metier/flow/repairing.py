@@ -15,8 +15,10 @@ from typing import Any, NamedTuple
 from metier.core.text import words
 from metier.findings import CODES, SEVERITIES
 from metier.flow.entries import folder_of, lint_text, read_bytes
+from metier.lint.collisions import lint_shown
 from metier.lint.fix import Context, candidates, order_of
 from metier.storage.files import write_atomically
+from metier.values.documents import Skill
 from metier.values.files import Found, Parsed, Reading
 from metier.values.outcomes import Issue
 
@@ -80,7 +82,11 @@ class _Text(NamedTuple):
 
     @classmethod
     def of(cls, found: Found, raw: bytes) -> "_Text":
-        return cls(raw, *lint_text(found, raw))
+        parsed, issues = lint_text(found, raw)
+        skill = parsed.document
+        if isinstance(skill, Skill):
+            issues += lint_shown(skill.name, skill.routing_text, found.path)
+        return cls(raw, parsed, issues)
 
     def keys(self) -> Counter[tuple[str, str]]:
         return Counter((issue.code, issue.message) for issue in self.issues)
@@ -96,6 +102,12 @@ class _Text(NamedTuple):
 def is_unsafe(issue: Issue) -> bool:
     """Whether the repairs of such findings may change a meaning."""
     return issue.code in CODES and CODES[issue.code].unsafe
+
+
+def may_need_unsafe(issue: Issue) -> bool:
+    """Whether a finding that is left alone may be repaired with --unsafe."""
+    is_typo = issue.code != "SK309" or issue.hint.startswith("did you mean")
+    return is_unsafe(issue) and is_typo
 
 
 def is_repairable(issue: Issue, *, unsafe: bool) -> bool:

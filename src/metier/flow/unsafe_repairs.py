@@ -124,6 +124,7 @@ def _followed(
     documents = {
         one.file: one for one in workspace.documents if is_inside(one.file, workspace.root)
     }
+    root = workspace.root
     planned = {repair.found.file: repair for repair in repairs}
     folders = [os.path.dirname(repair.found.file) for repair in repairs if repair.naming.folder]
     references = References(root, renames)
