@@ -6,6 +6,7 @@ missing, or if it changes more than it may.
 """
 
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -36,6 +37,7 @@ _MOVES_FENCES = frozenset({"FM101", "FM102", "FM117"})
 _IN_BODY = frozenset({"SK324"})
 """Repairs of the body."""
 _RANK = {"info": 0, "warning": 1, "error": 2}
+_KEY = re.compile(r"'([^']*)'")
 Wants = Callable[[Issue], bool]
 
 
@@ -234,7 +236,7 @@ def _is_right(before: _Text, after: _Text, repaired: Sequence[Issue]) -> bool:
         is_gone
         and after.as_bad_as(severity) <= before.as_bad_as(severity)
         and not _adds(before, after, severity)
-        and _keeps_words(before.raw, after.raw)
+        and _keeps_words(before.raw, after.raw, _misspelt(repaired))
         and _keeps_body(before.raw, after.raw, code)
         and (code not in _SAME_VALUES or _has_same_values(before.parsed, after.parsed))
     )
@@ -250,9 +252,15 @@ def _adds(before: _Text, after: _Text, severity: str) -> bool:
     )
 
 
-def _keeps_words(before: bytes, after: bytes) -> bool:
+def _keeps_words(before: bytes, after: bytes, misspelt: Counter[str]) -> bool:
     old, new = (Counter(words(raw.decode(errors="replace"))) for raw in (before, after))
-    return old <= new
+    return old - new <= misspelt
+
+
+def _misspelt(repaired: Sequence[Issue]) -> Counter[str]:
+    """The words of keys with a typo, which a repair replaces."""
+    keys = [_KEY.search(issue.message) for issue in repaired if issue.code == "SK309"]
+    return Counter(word for key in keys if key is not None for word in words(key[1]))
 
 
 def _keeps_body(before: bytes, after: bytes, code: str) -> bool:

@@ -94,7 +94,7 @@ class Lines:
 
     def key_at(self, number: int) -> str:
         """The key of the top-level value on or around a line; empty if there is none."""
-        for above in range(min(number, self.end - 1), self.first - 1, -1):
+        for above in range(number if number < self.end else 0, self.first - 1, -1):
             match = TOP_LEVEL_KEY.match(self[above])
             if match:
                 return match[1]
