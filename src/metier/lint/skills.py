@@ -33,6 +33,13 @@ LONGEST_BODY_LINES = 500
 MOST_FREE_CLAIMS = 20
 """Capabilities that a contract may claim without losing score."""
 _TAG = re.compile(r"</?[A-Za-z][\w-]*(?:\s[^<>]*)?/?>")
+_JOINING_WORDS = frozenset(
+    (
+        "a", "an", "and", "as", "at", "before", "by", "for", "from", "in", "into", "of", "on", "or",
+        "the", "to", "using", "via", "when", "while", "with",
+    )
+)  # fmt: skip
+"""Words that no name should end with."""
 _MOST_COMPARED = 20
 _NEAR_MISS = 0.8
 _TYPED = {
@@ -140,7 +147,10 @@ def proper_name(name: str, folder: str) -> str:
 def _shortened(name: str) -> str:
     if len(name) <= LONGEST_NAME:
         return name
-    return name[: LONGEST_NAME + 1].rpartition("-")[0] or name[:LONGEST_NAME]
+    whole_words = name[: LONGEST_NAME + 1].rpartition("-")[0]
+    while whole_words.rpartition("-")[2] in _JOINING_WORDS:
+        whole_words = whole_words.rpartition("-")[0]
+    return whole_words or name[:LONGEST_NAME].strip("-")
 
 
 def _check_description(skill: Skill, found: _Findings) -> None:
