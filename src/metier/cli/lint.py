@@ -2,11 +2,11 @@
 
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
 from metier.cli.lint_options import LintOptions, lint_options
-from metier.cli.lint_repairs import Written, finish_repairs, note_levels, print_repairs
 from metier.cli.session import Session, counted, metier_command
 from metier.cli.shown import shown_file
 from metier.config import Config
@@ -15,7 +15,9 @@ from metier.findings import CODES
 from metier.flow.boundary import untrusted_error
 from metier.flow.lint_report import Reported, with_owners
 from metier.flow.linting import Choice, Linted, Linter, LintRequest, unknown_code
-from metier.flow.repairing import Repair
+
+if TYPE_CHECKING:
+    from metier.flow.repairing import Repair
 
 _LIST = "-"
 """Standard input."""
@@ -50,6 +52,8 @@ def _check(session: Session, options: LintOptions, output_format: str) -> int:
         session.note("nothing to check: none of the files is a skill, ability, card or agent")
         return 0
     if options.repair and not options.dry_run:
+        from metier.cli.lint_repairs import Written, finish_repairs
+
         finish_repairs(session, linter)
     linted, repairs = _lint(session, linter, unsafe=options.unsafe)
     if options.repair and not options.dry_run:
@@ -62,6 +66,8 @@ def _check(session: Session, options: LintOptions, output_format: str) -> int:
         reported = [one for one in reported if options.owner in one.owners]
     reported = _without_known(session, options, linter, reported)
     if options.dry_run:
+        from metier.cli.lint_repairs import note_levels, print_repairs
+
         print_repairs(session, repairs, linter, as_json=output_format == "json")
         note_levels(session, linter, linted, repairs, unsafe=options.unsafe)
     else:
@@ -82,13 +88,14 @@ def _linter(session: Session, options: LintOptions) -> Linter | None:
         config, _codes(options.select), _codes(options.ignore), notes=options.shows_notes
     )
     paths = options.paths
-    if options.changed is not None or options.files_from is not None:
+    is_part = options.changed is not None or options.files_from is not None
+    if is_part:
         paths = tuple(_named_files(session, options, config))
         if not paths:
             return None
     request = LintRequest(
         session.workspace(), config, choice, paths, options.kind, options.strict, options.user,
-        options.exclude,
+        options.exclude, is_part,
     )  # fmt: skip
     linter = Linter(request, shown_file)
     if session.is_outside() and not paths and not linter.has_folders():
@@ -108,7 +115,9 @@ def _named_files(session: Session, options: LintOptions, config: Config) -> list
         trust = session.boundary.trust
         session.require_workspace()
         if not trust.is_trusted:
-            raise untrusted_error(workspace, trust, "--changed, which runs git here,")
+            error = untrusted_error(workspace, trust, "--changed, which runs git here,")
+            error.hint += "; --files-from - takes a list of files, and needs no trust"
+            raise error
         return documents_among(changed_files(workspace, options.changed), workspace, config)
     if options.files_from == _LIST:
         raw = session.standard_input_bytes
@@ -150,7 +159,9 @@ def _choice(
     )
 
 
-def _lint(session: Session, linter: Linter, *, unsafe: bool = False) -> tuple[Linted, list[Repair]]:
+def _lint(
+    session: Session, linter: Linter, *, unsafe: bool = False
+) -> tuple[Linted, "list[Repair]"]:
     with session.progress("checking") as on_progress:
         linted = linter.lint(on_progress)
     return linted, linter.repairs(linted, unsafe=unsafe)

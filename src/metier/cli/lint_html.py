@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from html import escape
 
 from metier import __version__
+from metier.core.text import counted
 from metier.findings import CODES
 from metier.flow.lint_report import Reported, by_owner, by_rule
 from metier.safety.escapes import visible
@@ -30,7 +31,8 @@ _SEVERITIES = {"error": "error", "warning": "warning", "info": "note"}
 def as_html(reported: Sequence[Reported]) -> str:
     issues = [one.issue for one in reported]
     files = len({issue.path for issue in issues})
-    title = f"metier lint: {len(issues):,} findings in {files:,} files" if issues else "No findings"
+    found = f"{counted(len(issues), 'finding')} in {counted(files, 'file')}"
+    title = f"metier lint: {found}" if issues else "No findings"
     owners = by_owner(reported)
     parts = [
         "<!doctype html>",

@@ -1,9 +1,8 @@
 """The options of `metier lint`."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
 from functools import wraps
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -19,8 +18,7 @@ FAIL_ON = {"error": ("error",), "warning": ("error", "warning"),
 """Which severities give exit code 1."""
 
 
-@dataclass(frozen=True, slots=True)
-class LintOptions:
+class LintOptions(NamedTuple):
     """What the options say."""
 
     paths: tuple[str, ...]
@@ -197,7 +195,7 @@ def lint_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(function)
     def wrapper(*args: Any, **given: Any) -> Any:
-        own = {field.name: given.pop(field.name) for field in fields(LintOptions)}
+        own = {name: given.pop(name) for name in LintOptions._fields}
         return function(*args, options=LintOptions(**own), **given)
 
     made: Callable[..., Any] = wrapper

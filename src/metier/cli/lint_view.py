@@ -6,12 +6,11 @@ from collections.abc import Sequence
 
 import click
 
-from metier.cli.layout import flowed, terminal_width, words
+from metier.cli.layout import flowed, print_table, terminal_width, words
 from metier.cli.session import Session, counted
 from metier.core.text import printable
 from metier.flow.lint_report import Reported, by_owner, by_rule
 from metier.flow.linting import Linted
-from metier.flow.repairing import may_need_unsafe
 from metier.values.outcomes import Issue
 
 MANY = 50
@@ -48,14 +47,28 @@ def _print_rules(session: Session, issues: Sequence[Issue]) -> list[str]:
     rules = by_rule(issues)
     rows = [
         [
-            f"{rule.findings:,}", f"{rule.files:,}", rule.code, _SEVERITIES[rule.severity],
+            _number(rule.findings, "findings"),
+            _number(rule.files, "files"),
+            rule.code,
+            _SEVERITIES[rule.severity],
             f"{rule.title}{' [*]' if rule.fixable else ''}",
         ]
         for rule in rules
-    ]  # fmt: skip
-    columns = ["findings", "files", "code", "severity", "rule"]
-    session.print_table(columns, rows)
+    ]
+    _print_counts(session, ["findings", "files", "code", "severity", "rule"], rows)
     return [rule.code for rule in rules]
+
+
+def _print_counts(session: Session, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """A table whose numbers stay aligned on a terminal."""
+    if sys.stdout.isatty() and rows:
+        print_table(columns, [[printable(cell) for cell in row] for row in rows])
+    else:
+        session.print_table(columns, rows)
+
+
+def _number(count: int, column: str) -> str:
+    return f"{count:,}".rjust(len(column)) if sys.stdout.isatty() else str(count)
 
 
 def print_statistics(
@@ -77,8 +90,8 @@ def print_statistics(
     _print_rules(session, issues)
     if owners:
         click.echo()
-        rows = [[f"{count:,}", owner] for owner, count in owners]
-        session.print_table(["findings", "owner"], rows)
+        rows = [[_number(count, "findings"), owner] for owner, count in owners]
+        _print_counts(session, ["findings", "owner"], rows)
 
 
 def _coloured(issue: Issue, width: int) -> str:
@@ -101,7 +114,7 @@ def summary(linted: Linted, issues: Sequence[Issue], hidden: int, *, unsafe: boo
     if linted.excluded:
         parts.append(f"{len(linted.excluded):,} excluded")
     fixable = sum(issue.fixable for issue in issues)
-    more = 0 if unsafe else sum(issue.left_alone and may_need_unsafe(issue) for issue in issues)
+    more = 0 if unsafe else sum(map(_may_need_unsafe, issues))
     if fixable:
         parts.append(f"{fixable:,} can be repaired with --fix{' --unsafe' if unsafe else ''}")
     if more:
@@ -109,6 +122,12 @@ def summary(linted: Linted, issues: Sequence[Issue], hidden: int, *, unsafe: boo
     if hidden:
         parts.append(f"{counted(hidden, 'note')} hidden (--notes)")
     return "; ".join(parts)
+
+
+def _may_need_unsafe(issue: Issue) -> bool:
+    """Whether a finding that is left alone may be repaired with --unsafe."""
+    is_typo = issue.code != "SK309" or issue.hint.startswith("did you mean")
+    return issue.left_alone and issue.needs_unsafe and is_typo
 
 
 def _counts(issues: Sequence[Issue], files: int) -> str:

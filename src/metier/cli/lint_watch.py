@@ -28,7 +28,7 @@ def watch(
 
     def stamp() -> object:
         quiet = replace(session, quiet=True)
-        linter = linter_of(quiet, replace(options, changed=None))
+        linter = linter_of(quiet, options._replace(changed=None))
         return linter.stamp() if linter is not None else None
 
     def check_again() -> None:

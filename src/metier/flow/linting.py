@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from metier.config import ALIAS_FILE, Config
 from metier.config.settings import SECURITY_CODES
@@ -14,7 +14,6 @@ from metier.discover.roots import roots_for, roots_of_paths, roots_of_user
 from metier.findings import CODES
 from metier.flow.lint_report import Reported
 from metier.flow.reading import read_documents, team_folders, workspace_roots
-from metier.flow.repairing import Repair, Wants, plan_repairs, repair_key
 from metier.lint.collisions import Subject, lint_collisions
 from metier.lint.settings import Named as Named
 from metier.lint.settings import SettingsFile, lint_capabilities, lint_disabled
@@ -25,6 +24,13 @@ from metier.storage.workspace import SETTINGS_FILE
 from metier.values.documents import Document, Skill
 from metier.values.files import LARGEST, Entry, Found, Kind, Reading, Root
 from metier.values.outcomes import Exclusion, Issue
+
+if TYPE_CHECKING:  # most runs find nothing to repair
+    from metier.flow.repairing import Repair
+
+Wants = Callable[[Issue], bool]
+_UNPROVIDED = "XF905"
+"""No skill provides what another requires."""
 
 
 class Choice(NamedTuple):
@@ -142,6 +148,8 @@ class LintRequest(NamedTuple):
     """Without paths: also what is in the folders of the user's hosts and settings."""
     exclude: tuple[str, ...] = ()
     """Patterns of paths in the workspace, or folders there, that are not checked."""
+    is_part: bool = False
+    """Whether the paths are some of many files: what others provide is unknown then."""
 
 
 class Linter:
@@ -159,6 +167,8 @@ class Linter:
         self._files = {found.path: found.file for found in self.reading.found}
         self._users = {found.path for found in self.reading.found if found.origin == "user"}
         linted = lint_files(self.reading, on_progress, self.shown)
+        if self._request.is_part:
+            linted.issues = [issue for issue in linted.issues if issue.code != _UNPROVIDED]
         self._add_alias_tables(linted)
         if self._request.kind is None:
             self._add_agents_file(linted)
@@ -262,16 +272,16 @@ class Linter:
             self._wants(issue, everything) and not self.wants(issue) for issue in linted.issues
         )
 
-    def chosen(self, linted: Linted, repairs: Sequence[Repair]) -> list[Reported]:
+    def chosen(self, linted: Linted, repairs: Sequence["Repair"]) -> list[Reported]:
         """The wanted findings, sorted: which of them --fix repairs, and which exclude a file."""
-        repaired = {repair_key(issue) for repair in repairs for issue in repair.issues}
+        repaired = {issue[:3] for repair in repairs for issue in repair.issues}
         found = []
         for issue in filter(self.wants, linted.issues):
             ending = " (excluded)" if issue in linted.causes else ""
             shown = issue._replace(
                 path=self.shown(issue.path),
                 message=issue.message + ending,
-                left_alone=repair_key(issue) not in repaired,
+                left_alone=issue[:3] not in repaired,
             )
             found.append(Reported(shown, self._inside(issue.path), issue))
         return sorted(found, key=lambda one: _position(one.issue))
@@ -283,14 +293,20 @@ class Linter:
             for one in reported
         ]
 
-    def _repair_of(self, issue: Issue) -> Repair | None:
+    def _repair_of(self, issue: Issue) -> "Repair | None":
+        from metier.flow.repairing import plan_repairs, repair_key
+
         key = repair_key(issue)
         planned = plan_repairs(self.reading, [issue], lambda other: repair_key(other) == key)
         return planned[0] if planned else None
 
-    def repairs(self, linted: Linted, *, unsafe: bool = False) -> list[Repair]:
+    def repairs(self, linted: Linted, *, unsafe: bool = False) -> list["Repair"]:
         """Repairs of files that were named, else of the workspace's own."""
         named, workspace = bool(self._request.paths), self._request.workspace
+        if not any(issue.fixable and (unsafe or not issue.needs_unsafe) for issue in linted.issues):
+            return []
+        from metier.flow.repairing import plan_repairs  # see above
+
         own = [one for one in self.reading.found if named or is_inside(one.file, workspace)]
         reading = self.reading._replace(found=own)
         if not unsafe:

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from metier.core.text import words
-from metier.findings import CODES, SEVERITIES
+from metier.findings import SEVERITIES
 from metier.flow.entries import folder_of, lint_text, read_bytes
 from metier.lint.collisions import lint_shown
 from metier.lint.fix import Context, candidates, order_of
@@ -101,20 +101,9 @@ class _Text(NamedTuple):
         return sum(_RANK[issue.severity] >= _RANK[severity] for issue in self.issues)
 
 
-def is_unsafe(issue: Issue) -> bool:
-    """Whether the repairs of such findings may change a meaning."""
-    return issue.code in CODES and CODES[issue.code].unsafe
-
-
-def may_need_unsafe(issue: Issue) -> bool:
-    """Whether a finding that is left alone may be repaired with --unsafe."""
-    is_typo = issue.code != "SK309" or issue.hint.startswith("did you mean")
-    return is_unsafe(issue) and is_typo
-
-
 def is_repairable(issue: Issue, *, unsafe: bool) -> bool:
     """Whether there may be a repair."""
-    return issue.fixable and (unsafe or not is_unsafe(issue))
+    return issue.fixable and (unsafe or not issue.needs_unsafe)
 
 
 def plan_repairs(
