@@ -45,7 +45,7 @@ class Written:
 
     def note(self, session: Session, linter: Linter) -> None:
         """Say how much was written; a file that is left alone has a line of its own."""
-        session.note(_repaired(self._repairs))
+        session.note_wrapped(_repaired(self._repairs))
         for path, reason in self._left_alone.items():
             session.note_wrapped(f"left alone: {linter.shown(path)} ({reason})")
 
