@@ -40,7 +40,8 @@ class Issue(NamedTuple):
     @property
     def needs_unsafe(self) -> bool:
         """Whether `metier lint --fix` repairs such findings only with --unsafe."""
-        return self.code in CODES and CODES[self.code].unsafe
+        finding = _findings().CODES.get(self.code)
+        return finding is not None and finding.unsafe
 
     @property
     def is_error(self) -> bool:
