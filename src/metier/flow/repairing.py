@@ -18,7 +18,8 @@ from metier.core.text import words
 from metier.findings import SEVERITIES
 from metier.flow.entries import folder_of, lint_text, read_bytes
 from metier.lint.collisions import lint_shown
-from metier.lint.fix import Context, candidates, order_of
+from metier.lint.fix import candidates, order_of
+from metier.lint.fix_lines import Context
 from metier.storage.files import write_atomically
 from metier.values.documents import Skill
 from metier.values.files import Found, Parsed, Reading
