@@ -32,10 +32,13 @@ class Finding(NamedTuple):
     title: str
     """Empty for an error that ends a command or a run."""
     fixable: bool
+    """Whether `metier lint --fix` can repair it."""
     page: str
     """The explanation, what hosts do, sources, then a bad and a good example, as Markdown."""
     family: str = ""
     """What the file of its family says of hosts, for a page that says nothing of them."""
+    unsafe: bool = False
+    """Whether --fix needs --unsafe, since the repair may change a meaning."""
 
     @property
     def why(self) -> str:
@@ -89,7 +92,8 @@ def _read(*families: str) -> dict[str, Finding]:
             head, severity, page = section.split("\n\n", 2)
             code, _, title = head.partition(" ")
             level, _, fixable = severity.removeprefix("Severity: ").partition(", ")
-            found[code] = Finding(level, title, bool(fixable), page, head_of_family)  # type: ignore[arg-type]  # tested
+            is_unsafe = "unsafe" in fixable
+            found[code] = Finding(level, title, bool(fixable), page, head_of_family, is_unsafe)  # type: ignore[arg-type]  # tested
     return found
 
 

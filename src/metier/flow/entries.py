@@ -36,9 +36,8 @@ def read_entry(found: Found, *, disabled: frozenset[str], strict: bool = False) 
         raw = read_bytes(found)
     except OSError as error:
         return _excluded(found, "unreadable", "IO201", f"cannot be read: {error.strerror}")
-    parsed = read_text(found, raw)
+    parsed, issues = lint_text(found, raw)
     document = parsed.document
-    issues = [*parsed.issues, *lint_document(parsed), *_lint_switch(found, parsed)]
     reason = _reason(found, document, issues, disabled, strict=strict)
     if isinstance(document, Card):
         return Entry(
@@ -69,6 +68,12 @@ def _card_text(card: Card) -> str:
     from metier.inject.sanitize import sanitize_capability_content  # most files are not cards
 
     return sanitize_capability_content(card.body).text
+
+
+def lint_text(found: Found, raw: bytes) -> tuple[Parsed, list[Issue]]:
+    """A text as `found` would hold it, and every finding in it."""
+    parsed = read_text(found, raw)
+    return parsed, [*parsed.issues, *lint_document(parsed), *_lint_switch(found, parsed)]
 
 
 def read_text(found: Found, raw: bytes) -> Parsed:

@@ -326,15 +326,22 @@ class Linter:
         planned = plan_repairs(self.reading, [issue], lambda other: repair_key(other) == key)
         return planned[0] if planned else None
 
-    def repairs(self, linted: Linted) -> list["Repair"]:
+    def repairs(self, linted: Linted, *, unsafe: bool = False) -> list["Repair"]:
         """Repairs of files that were named, else of the workspace's own."""
         named, workspace = bool(self._request.paths), self._request.workspace
-        if not any(issue.fixable for issue in linted.issues):
+        if not any(issue.fixable and (unsafe or not issue.needs_unsafe) for issue in linted.issues):
             return []
         from metier.flow.repairing import plan_repairs  # see above
 
         own = [one for one in self.reading.found if named or is_inside(one.file, workspace)]
-        return plan_repairs(self.reading._replace(found=own), linted.issues, self.wants)
+        reading = self.reading._replace(found=own)
+        if not unsafe:
+            return plan_repairs(reading, linted.issues, self.wants)
+        from metier.flow.unsafe_repairs import plan_unsafe, workspace_of  # few ask for it
+
+        handles = [one.names[0] for one in linted.documents if one.kind == "skill"]
+        around = workspace_of(workspace, self._config, handles, () if named else reading.found)
+        return plan_unsafe(around, reading, linted.issues, self.wants)
 
     def shown(self, path: str) -> str:
         """A path as it can be opened; a named path stays as it was written."""

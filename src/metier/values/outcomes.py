@@ -42,6 +42,12 @@ class Issue(NamedTuple):
         return finding is not None and finding.fixable and not self.left_alone
 
     @property
+    def needs_unsafe(self) -> bool:
+        """Whether `metier lint --fix` repairs such findings only with --unsafe."""
+        finding = _findings().CODES.get(self.code)
+        return finding is not None and finding.unsafe
+
+    @property
     def is_error(self) -> bool:
         return self.severity == "error"
 
