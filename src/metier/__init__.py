@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from metier.values.documents import Card as Card
     from metier.values.documents import Skill as Skill
     from metier.values.outcomes import Issue as Issue
+    from metier.values.own_rules import Rule as Rule
+    from metier.values.own_rules import RuleFinding as RuleFinding
+    from metier.values.own_rules import RuleInput as RuleInput
 
 __version__ = "0.1.0"
 
@@ -46,6 +49,9 @@ _HOMES = {
     "Issue": "values.outcomes",
     "MetierError": "errors",
     "NotFoundError": "errors",
+    "Rule": "values.own_rules",
+    "RuleFinding": "values.own_rules",
+    "RuleInput": "values.own_rules",
     "Skill": "values.documents",
     "SkillRepository": "index.skills",
     "Store": "index.store",
@@ -72,6 +78,9 @@ __all__ = [
     "Issue",
     "MetierError",
     "NotFoundError",
+    "Rule",
+    "RuleFinding",
+    "RuleInput",
     "Skill",
     "SkillRepository",
     "Store",

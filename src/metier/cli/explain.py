@@ -1,5 +1,6 @@
 """`metier explain`"""
 
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -9,6 +10,8 @@ from metier.cli.layout import flowed_here
 from metier.cli.session import Session, metier_command
 from metier.errors import NotFoundError
 from metier.findings import CODES, Finding, errors
+from metier.flow.own_rules import rules_of
+from metier.values.own_rules import FAMILY
 
 
 def _complete(_ctx: Any, _parameter: Any, incomplete: str) -> list[CompletionItem]:
@@ -23,7 +26,7 @@ def command(session: Session, code: str | None) -> None:
 
     Without CODE every code is listed.
     """
-    findings = {**CODES, **errors()}
+    findings = {**CODES, **errors(), **_own(session, code)}
     if code is None:
         _list(session, findings)
         return
@@ -34,6 +37,14 @@ def command(session: Session, code: str | None) -> None:
         session.print_json({"code": wanted, **_fields(findings[wanted])})
     else:
         _print(wanted, findings[wanted])
+
+
+def _own(session: Session, code: str | None) -> Mapping[str, Finding]:
+    """The pages of rules of one's own, if they may be asked for."""
+    if code is not None and not code.upper().startswith(FAMILY):
+        return {}
+    with rules_of(session.config()) as rules:
+        return rules.pages
 
 
 def _list(session: Session, findings: dict[str, Finding]) -> None:
@@ -63,5 +74,7 @@ def _print(code: str, finding: Finding) -> None:
     click.echo(flowed_here(finding.why.split(" ")))
     examples = {"Bad": finding.bad, "Good": finding.good} if finding.title else {}
     for title, example in examples.items():
+        if not example:
+            continue
         click.echo(f"\n{click.style(title, bold=True)}\n")
         click.echo("\n".join(f"    {line}".rstrip() for line in example.strip("\n").split("\n")))

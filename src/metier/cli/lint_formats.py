@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import quote
 
 from metier.core.text import printable
-from metier.findings import CODES
+from metier.findings import Finding
 from metier.safety.escapes import escaped_json, visible
 from metier.values.outcomes import Issue
 
@@ -59,11 +59,12 @@ def _property(text: str) -> str:
 
 
 def as_sarif(issues: Sequence[Issue], version: str) -> str:
-    codes = sorted({issue.code for issue in issues})
+    pages = {issue.code: issue.finding for issue in issues}
+    codes = sorted(pages)
     driver: dict[str, Any] = {
         "name": "metier",
         "version": version,
-        "rules": [_sarif_rule(code) for code in codes],
+        "rules": [_sarif_rule(code, pages[code]) for code in codes],
     }
     results = [_sarif_result(issue, codes.index(issue.code)) for issue in issues]
     log = {
@@ -74,12 +75,12 @@ def as_sarif(issues: Sequence[Issue], version: str) -> str:
     return _dumped(log)
 
 
-def _sarif_rule(code: str) -> dict[str, Any]:
+def _sarif_rule(code: str, page: Finding) -> dict[str, Any]:
     return {
         "id": code,
-        "shortDescription": {"text": CODES[code].title},
+        "shortDescription": {"text": page.title},
         "help": {"text": f"metier explain {code}"},
-        "defaultConfiguration": {"level": _SARIF_LEVELS[CODES[code].severity]},
+        "defaultConfiguration": {"level": _SARIF_LEVELS[page.severity]},
     }
 
 

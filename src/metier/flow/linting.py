@@ -14,6 +14,7 @@ from metier.discover.roots import roots_for, roots_of_paths
 from metier.errors import MetierError
 from metier.findings import CODES
 from metier.flow.entries import folder_of, read_bytes, read_text
+from metier.flow.own_rules import OwnRules, rules_of
 from metier.flow.reading import read_documents, team_folders, workspace_roots
 from metier.lint.collisions import Subject, lint_collisions
 from metier.lint.fix import fix
@@ -26,6 +27,7 @@ from metier.storage.room import read_regular
 from metier.values.documents import Document, Skill
 from metier.values.files import LARGEST, Entry, Found, Kind, Reading
 from metier.values.outcomes import Exclusion, Issue
+from metier.values.own_rules import FAMILY
 
 _MOST_REPAIRS = 50
 Wants = Callable[[Issue], bool]
@@ -61,10 +63,12 @@ class Choice(NamedTuple):
 
 
 def unknown_code(codes: Iterable[str]) -> str | None:
-    """The first of `codes` that no finding's code begins with."""
-    return next(
-        (one for one in codes if not one or not any(code.startswith(one) for code in CODES)), None
-    )
+    """The first of `codes` that no finding's code begins with; rules of one's own may have any."""
+    return next((one for one in codes if not one or not _is_known(one)), None)
+
+
+def _is_known(beginning: str) -> bool:
+    return beginning.startswith(FAMILY) or any(code.startswith(beginning) for code in CODES)
 
 
 @dataclass(slots=True)
@@ -173,6 +177,7 @@ class Linter:
         self._files = {found.path: found.file for found in self.reading.found}
         self._users = {found.path for found in self.reading.found if found.origin == "user"}
         linted = lint_files(self.reading, on_progress, self.shown)
+        linted.issues += self._own_findings()
         self._add_alias_tables(linted)
         if kind is None:
             self._add_agents_file(linted)
@@ -180,6 +185,21 @@ class Linter:
             issues = [*failed, *settings_findings(config, workspace, linted.documents)]
             linted.add(len({issue.path for issue in issues}), issues)
         return linted
+
+    def _own_findings(self) -> list[Issue]:
+        """What rules of one's own find. Raises `ConfigError` for a wrong rule."""
+        with rules_of(self._request.config) as rules:
+            if not rules:
+                return []
+            found = [one for one in self.reading.found if not one.excluded]
+            return [issue for one in found for issue in self._own_findings_in(one, rules)]
+
+    def _own_findings_in(self, found: Found, rules: OwnRules) -> list[Issue]:
+        try:
+            raw = read_bytes(found)
+        except OSError:
+            return []
+        return rules.findings(found, raw, read_text(found, raw), self._inside(found.path))
 
     def wants(self, issue: Issue) -> bool:
         return self._wants(issue, self._request.choice)

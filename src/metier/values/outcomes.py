@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from metier.findings import CODES, SEVERITIES, Severity
+from metier.findings import CODES, SEVERITIES, Finding, Severity
 
 T = TypeVar("T")
 
@@ -23,10 +23,17 @@ class Issue(NamedTuple):
     """Whether `metier lint --fix` cannot repair it here."""
     setting: str = ""
     """The setting that it is about, if any: `mounts`, `folders.agents`."""
+    own: Finding | None = None
+    """The page of its rule, if that is not one of metier's."""
+
+    @property
+    def finding(self) -> Finding:
+        """The page of its code, among the findings of lint."""
+        return self.own or CODES[self.code]
 
     @property
     def severity(self) -> Severity:
-        return SEVERITIES[self.code]
+        return SEVERITIES[self.code] if self.own is None else self.own.severity
 
     @property
     def fixable(self) -> bool:
@@ -34,7 +41,7 @@ class Issue(NamedTuple):
 
     @property
     def is_error(self) -> bool:
-        return SEVERITIES[self.code] == "error"
+        return self.severity == "error"
 
     def to_json(self) -> dict[str, Any]:
         return {
