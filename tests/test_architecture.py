@@ -31,8 +31,9 @@ MAY_IMPORT = {
     "install": (*GROUND, *ABOVE_THE_STAGES),
     "serving": (*GROUND, *ABOVE_THE_STAGES),
     "mcp": (*GROUND, *ABOVE_THE_STAGES, "serving"),
+    "lsp": (*GROUND, *ABOVE_THE_STAGES, "serving"),
     "web": (*GROUND, *ABOVE_THE_STAGES, "serving"),
-    "cli": (*GROUND, *ABOVE_THE_STAGES, "hook", "install", "serving", "mcp", "web"),
+    "cli": (*GROUND, *ABOVE_THE_STAGES, "hook", "install", "serving", "mcp", "lsp", "web"),
     "metier": (*GROUND, *STAGES, *ABOVE_THE_STAGES),
     "__main__": ("storage", "hosts", "hook", "cli"),
 }

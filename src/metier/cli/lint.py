@@ -24,6 +24,7 @@ from metier.flow.linting import (
     Linter,
     LintRequest,
     Repair,
+    choice_of,
     unknown_code,
     write_repairs,
 )
@@ -146,19 +147,7 @@ def _choice(
     if wrong is not None:
         where = ", ".join(config.sources) or "environment"
         raise ConfigError(f"unknown code '{wrong}'", where=where, hint=hint)
-    users = None
-    if config.users_lint is not None:
-        own = config.users_lint
-        users = Choice(
-            select or own.select, ignore or own.ignore, dict(own.per_file_ignores), notes
-        )
-    return Choice(
-        select or config.lint_select,
-        ignore or config.lint_ignore,
-        config.per_file_ignores,
-        notes,
-        users,
-    )
+    return choice_of(config, select, ignore, notes=notes)
 
 
 def _repaired(repairs: Sequence[Repair]) -> str:

@@ -38,7 +38,7 @@ def read_entry(found: Found, *, disabled: frozenset[str], strict: bool = False) 
         return _excluded(found, "unreadable", "IO201", f"cannot be read: {error.strerror}")
     parsed = read_text(found, raw)
     document = parsed.document
-    issues = [*parsed.issues, *lint_document(parsed), *_lint_switch(found, parsed)]
+    issues = issues_in(found, parsed)
     reason = _reason(found, document, issues, disabled, strict=strict)
     if isinstance(document, Card):
         return Entry(
@@ -46,6 +46,11 @@ def read_entry(found: Found, *, disabled: frozenset[str], strict: bool = False) 
         )
     sha256 = hashlib.sha256(raw).hexdigest()
     return Entry(found, sha256, document, issues, reason, hosts=_hosts(found, parsed))
+
+
+def issues_in(found: Found, parsed: Parsed) -> list[Issue]:
+    """Every finding in one document, those of parsing included."""
+    return [*parsed.issues, *lint_document(parsed), *_lint_switch(found, parsed)]
 
 
 def _hosts(found: Found, parsed: Parsed) -> int:

@@ -62,6 +62,29 @@ class Choice(NamedTuple):
         )
 
 
+def choice_of(
+    config: Config,
+    select: tuple[str, ...] = (),
+    ignore: tuple[str, ...] = (),
+    *,
+    notes: bool = False,
+) -> Choice:
+    """What the settings choose; a given `select` or `ignore` takes the place of theirs."""
+    users = None
+    if config.users_lint is not None:
+        own = config.users_lint
+        users = Choice(
+            select or own.select, ignore or own.ignore, dict(own.per_file_ignores), notes
+        )
+    return Choice(
+        select or config.lint_select,
+        ignore or config.lint_ignore,
+        config.per_file_ignores,
+        notes,
+        users,
+    )
+
+
 def unknown_code(codes: Iterable[str]) -> str | None:
     """The first of `codes` that no finding's code begins with; rules of one's own may have any."""
     return next((one for one in codes if not one or not _is_known(one)), None)

@@ -101,6 +101,20 @@ class OwnRules:
                 issues += self._programmed_findings(one, given)
         return [issue._replace(path=found.path) for issue in issues]
 
+    def check(self) -> None:
+        """Raise `ConfigError` for the first pattern that is not a regular expression."""
+        for rule in self._declared:
+            for pattern in rule.patterns:
+                self._check(rule, pattern)
+
+    def _check(self, rule: RuleSetting, pattern: str) -> None:
+        try:
+            problem = self._patterns.problem(pattern)
+        except PatternTimeoutError:
+            problem = "it is too large"
+        if problem:
+            raise _invalid(rule, problem)
+
     def _declared_findings(self, rule: RuleSetting, given: RuleInput) -> list[Issue]:
         try:
             found = list(check_setting(rule, given, self._patterns))
@@ -109,8 +123,7 @@ class OwnRules:
             message = f"rule {rule.code} needs more than {self._time_limit:g} s and is stopped"
             return [Issue("RU951", message, given.path, hint="simplify its regular expression")]
         except PatternInvalidError as error:
-            message = f"'lint.rules.{rule.code}' has no valid regular expression: {error}"
-            raise ConfigError(message, hint="correct it in the settings") from None
+            raise _invalid(rule, str(error)) from None
         return list(_issues(rule, found, given.path))
 
     def _programmed_findings(self, rule: Rule, given: RuleInput) -> list[Issue]:
@@ -119,6 +132,11 @@ class OwnRules:
         except Exception as error:  # other people's code may raise anything
             message = f"rule {rule.code} failed: {type(error).__name__}: {str(error)[:200]}"
             return [Issue("RU952", message, given.path, hint="correct the rule, or ignore it")]
+
+
+def _invalid(rule: RuleSetting, problem: str) -> ConfigError:
+    message = f"'lint.rules.{rule.code}' has no valid regular expression: {problem}"
+    return ConfigError(message, hint="correct it in the settings")
 
 
 def _input(kind: Kind, path: str, raw: bytes, parsed: Parsed) -> RuleInput | None:
