@@ -74,13 +74,15 @@ def edit(repaired: Repaired, text: str, lines: Lines) -> types.TextEdit:
 def changed_part(before: str, after: str) -> tuple[int, int, str]:
     """The part of `before` that differs, and what takes its place; CR LF is never cut."""
     start = _common(before, after)
-    while start and before[start - 1 : start] == "\r":
-        start -= 1
+    start -= _is_inside_line_end(before, start)
     rest = min(len(before), len(after)) - start
     end = _common(before[::-1][:rest], after[::-1][:rest])
-    while end and before[len(before) - end : len(before) - end + 1] == "\n":
-        end -= 1
+    end -= _is_inside_line_end(before, len(before) - end)
     return start, len(before) - end, after[start : len(after) - end]
+
+
+def _is_inside_line_end(text: str, offset: int) -> bool:
+    return offset > 0 and text[offset - 1 : offset + 1] == "\r\n"
 
 
 def _common(one: str, other: str) -> int:
