@@ -21,6 +21,7 @@ from benchmarks import (
     hooks,
     learning,
     listing,
+    lsp,
     mcp,
     overlap,
     postgres,
@@ -55,6 +56,7 @@ SUITES = {
     "postgres": postgres,
     "workers": workers,
     "mcp": mcp,
+    "lsp": lsp,
     "web": web,
 }
 

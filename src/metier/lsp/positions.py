@@ -6,11 +6,15 @@ server agreed on another encoding. metier counts lines by LF, and columns by cha
 
 import re
 from bisect import bisect_right
+from functools import cached_property
 
 from lsprotocol.types import Position, PositionEncodingKind, Range
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
-_WIDTHS = {PositionEncodingKind.Utf8: "utf-8", PositionEncodingKind.Utf16: "utf-16-le"}
+_WIDTHS: dict[str, str] = {
+    PositionEncodingKind.Utf8: "utf-8",
+    PositionEncodingKind.Utf16: "utf-16-le",
+}
 
 
 class Lines:
@@ -20,8 +24,12 @@ class Lines:
         self, text: str, encoding: PositionEncodingKind | str = PositionEncodingKind.Utf16
     ) -> None:
         self._text = text
-        self._codec = _WIDTHS.get(PositionEncodingKind(encoding), "")
-        self._starts = [0, *(match.end() for match in _LINE_END.finditer(text))]
+        self._codec = _WIDTHS.get(encoding, "")
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        """Where each line starts; most texts have no finding, and need none of it."""
+        return [0, *(match.end() for match in _LINE_END.finditer(self._text))]
 
     def position(self, offset: int) -> Position:
         """The position of an offset; one beyond the end is the end."""

@@ -1,11 +1,15 @@
 """Runs the server over standard input and output."""
 
+import asyncio
 import logging
 import os
 import sys
+import threading
+from contextlib import suppress
 from typing import BinaryIO
 
 from lsprotocol import types
+from pygls.io_ import StdinAsyncReader, StdoutWriter, run_async
 
 from metier.lsp.server import FIX_ALL, Server
 
@@ -37,10 +41,7 @@ def _register_texts(server: Server) -> None:
 
     @server.feature(types.TEXT_DOCUMENT_DID_CHANGE)
     def _change(_server: Server, params: types.DidChangeTextDocumentParams) -> None:
-        changes = params.content_changes
-        if changes:
-            one = params.text_document
-            server.change(one.uri, changes[-1].text, one.version)
+        server.changed(params)
 
     @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
     def _save(_server: Server, params: types.DidSaveTextDocumentParams) -> None:
@@ -85,10 +86,28 @@ def run_stdio() -> None:
     """Serve until the client leaves; everything that goes wrong is logged to standard error."""
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(name)s: %(message)s")
     server = make_server()
+    with suppress(KeyboardInterrupt, SystemExit, BrokenPipeError):
+        asyncio.run(_serve(server))
+    server.end()
+
+
+async def _serve(server: Server) -> None:
+    """Read messages in the event loop: a thread for each line would cost more than a check."""
+    server.protocol.set_writer(StdoutWriter(_output()))
+    reader = await _input() or StdinAsyncReader(sys.stdin.buffer)
+    await run_async(threading.Event(), reader, server.protocol, None, server.report_server_error)
+
+
+async def _input() -> asyncio.StreamReader | None:
+    """Standard input as a stream; None if the event loop cannot wait for it, as for a file."""
+    reader = asyncio.StreamReader()
     try:
-        server.start_io(stdout=_output())
-    finally:
-        server.end()
+        await asyncio.get_running_loop().connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(reader), sys.stdin
+        )
+    except (ValueError, NotImplementedError, OSError):
+        return None
+    return reader
 
 
 def _output() -> BinaryIO:

@@ -10,6 +10,7 @@ from typing import Any
 
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
+from pygls.protocol import LanguageServerProtocol
 from pygls.uris import from_fs_path, to_fs_path
 
 from metier import __version__
@@ -56,11 +57,24 @@ class Opened:
         return self.file.endswith((".yaml", ".yml", ".json"))
 
 
+class _Protocol(LanguageServerProtocol):
+    """Handles an edit at once: the general path costs more than the check of most texts."""
+
+    _server: "Server"
+
+    def handle_message(self, message: Any) -> None:
+        if isinstance(message, types.DidChangeTextDocumentNotification) and not self._shutdown:
+            self._server.changed(message.params)
+        else:
+            super().handle_message(message)
+
+
 class Server(LanguageServer):
     """A language server for the documents of metier."""
 
     def __init__(self) -> None:
-        super().__init__("metier", __version__, types.TextDocumentSyncKind.Full)
+        kind = types.TextDocumentSyncKind.Full
+        super().__init__("metier", __version__, kind, protocol_cls=_Protocol)
         self.opened: dict[str, Opened] = {}
         self.folders: dict[str, Folder] = {}
         self.roots: list[str] = []
@@ -108,7 +122,14 @@ class Server(LanguageServer):
             return
         self.opened[uri] = Opened(uri, file, folder, found, text, version)
         self.check(self.opened[uri])
+        self.opened[uri].seconds = 0.0  # the first check loads what others need
         self.later(self.look_across(folder))
+
+    def changed(self, params: types.DidChangeTextDocumentParams) -> None:
+        """The last of the changes has the whole text."""
+        one = params.text_document
+        if params.content_changes:
+            self.change(one.uri, params.content_changes[-1].text, one.version)
 
     def change(self, uri: str, text: str, version: int | None) -> None:
         one = self.opened.get(uri)
