@@ -25,6 +25,7 @@ MAY_IMPORT = {
     **dict.fromkeys(GROUND[2:], GROUND),
     **dict.fromkeys(STAGES, GROUND),
     "flow": (*GROUND, *STAGES),
+    "rules": GROUND,
     "load": (*GROUND, *STAGES, "flow"),
     "catalog": (*GROUND, *STAGES, "flow"),
     "hook": GROUND,

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from conftest import Workspace, trust
-from metier import Rule, RuleFinding, RuleInput
+from metier.rules import Rule, RuleFinding, RuleInput
 from metier.config import Config, load_config
 from metier.errors import ConfigError
 from metier.flow.linting import Choice, Linter, LintRequest
@@ -210,7 +210,7 @@ def test_a_wrong_rule_is_an_error_that_says_what_to_write(
 
 PACKAGE = """
 from pathlib import Path
-from metier import Rule, RuleFinding
+from metier.rules import Rule, RuleFinding
 
 Path(__file__).with_name("loaded").touch()
 

@@ -117,7 +117,7 @@ def _finish(
     session: Session, catalog: Catalog, report: Report, *, can_ask: bool, everyone: bool
 ) -> int:
     """Store and print the report, and ask for a pending decision; the exit code."""
-    is_kept = bool(catalog.reports.keep(report))
+    is_kept = bool(catalog.report_store.keep(report))
     if session.as_json:
         session.print_json(report)
     else:
@@ -129,7 +129,7 @@ def _finish(
             session.note(how_to_continue(session, report.id if is_kept else ""))
         else:
             report = report.decided(answer)
-            catalog.reports.keep(report)
+            catalog.report_store.keep(report)
             click.echo(_settled(report))
     if not session.as_json:
         stored = f"report {report.id}: metier reports show {report.id}"
@@ -187,7 +187,7 @@ def _may_probe(candidate: Candidate, capability: str) -> bool:
 def _continue(session: Session, catalog: Catalog, wanted: str, decision: Decision | None) -> int:
     if decision is None:
         raise UsageError("--continue needs --decision", hint=f"one of {', '.join(DECISIONS)}")
-    report = catalog.decide(catalog.reports.find(wanted).id, decision)
+    report = catalog.decide(catalog.report_store.find(wanted).id, decision)
     if session.as_json:
         session.print_json(report)
     else:

@@ -206,7 +206,7 @@ def _loaded(entry: EntryPoint, where: str) -> list[Rule]:
 def _problem(rule: object) -> str:
     """What is wrong with a rule; empty if nothing is."""
     if not isinstance(rule, Rule):
-        return f"{type(rule).__name__} is not a metier.Rule"
+        return f"{type(rule).__name__} is not a metier.rules.Rule"
     if not is_own_code(rule.code):
         return f"the code '{rule.code}' is not {CODE_FORM}"
     if rule.severity not in ("error", "warning", "info"):
