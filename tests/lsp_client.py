@@ -136,7 +136,7 @@ def applied(text: str, action: types.CodeAction) -> str:
         for one in change.edits
         if isinstance(one, types.TextEdit)
     ]
-    [edit] = changes or next(iter((action.edit.changes or {}).values()))
+    [edit] = changes or [one for group in (action.edit.changes or {}).values() for one in group]
     lines = text.splitlines(keepends=True)
 
     def offset(position: types.Position) -> int:
@@ -156,11 +156,11 @@ async def editor(
         capabilities=client_capabilities(client_name),
         root_uri=root.as_uri(),
         workspace_folders=[types.WorkspaceFolder(root.as_uri(), root.name)],
-        initialization_options=options,  # type: ignore[arg-type]  # anything that JSON can hold
+        initialization_options=options,
     )
     await asyncio.wait_for(client.initialize_session(params), PATIENCE)
     try:
         yield Editor(client, root)
     finally:
         await asyncio.wait_for(client.shutdown_session(), PATIENCE)
-        await client.stop()
+        await client.stop()  # type: ignore[no-untyped-call]  # it has no types

@@ -132,9 +132,9 @@ def test_findings_for_people(call: Run) -> None:
 
 
 def test_findings_for_github_and_other_programs(call: Run) -> None:
-    lines = call("lint", "--notes", "--output-format", "github").splitlines()
+    lines = call("lint", "--notes", "--format", "github").splitlines()
     assert opened([re.findall(r"file=(.*?),line", line)[0] for line in lines])
-    sarif = json.loads(call("lint", "--notes", "--output-format", "sarif"))
+    sarif = json.loads(call("lint", "--notes", "--format", "sarif"))
     places = [one["locations"][0]["physicalLocation"] for one in sarif["runs"][0]["results"]]
     assert opened([one["artifactLocation"]["uri"].removeprefix("file://") for one in places])
 

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from conftest import Workspace, trust
-from metier.rules import Rule, RuleFinding, RuleInput
 from metier.config import Config, load_config
 from metier.errors import ConfigError
 from metier.flow.linting import Choice, Linter, LintRequest
 from metier.flow.own_rules import OwnRules, rules_of
 from metier.parse.kinds import parse_document
+from metier.rules import Rule, RuleFinding, RuleInput
 from metier.values.files import Found
 from metier.values.outcomes import Issue
 from metier.values.own_rules import RuleSetting

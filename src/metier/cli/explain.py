@@ -10,7 +10,6 @@ from metier.cli.layout import flowed_here
 from metier.cli.session import Session, metier_command
 from metier.errors import NotFoundError
 from metier.findings import CODES, Finding, errors
-from metier.flow.own_rules import rules_of
 from metier.values.own_rules import FAMILY
 
 
@@ -24,13 +23,16 @@ def _complete(_ctx: Any, _parameter: Any, incomplete: str) -> list[CompletionIte
 def command(session: Session, code: str | None) -> None:
     """Explain a finding or an error: why it matters, a bad and a good example.
 
-    Without CODE every code is listed.
+    Without CODE every code is listed; the beginning of codes, such as SK3, lists a family.
     """
     findings = {**CODES, **errors(), **_own(session, code)}
     if code is None:
         _list(session, findings)
         return
     wanted = code.upper()
+    if wanted not in findings and wanted and (family := _family(wanted, findings)):
+        _list(session, family)
+        return
     if wanted not in findings:
         raise NotFoundError(f"unknown code '{code}'", hint="metier explain lists all codes")
     if session.as_json:
@@ -43,8 +45,20 @@ def _own(session: Session, code: str | None) -> Mapping[str, Finding]:
     """The pages of rules of one's own, if they may be asked for."""
     if code is not None and not code.upper().startswith(FAMILY):
         return {}
+    from metier.flow.own_rules import rules_of  # few ask for them
+
     with rules_of(session.config()) as rules:
         return rules.pages
+
+
+def _family(beginning: str, known: Mapping[str, Finding]) -> dict[str, Finding]:
+    """The codes that begin alike: those of findings, else those of errors."""
+    others = errors()
+    for codes in ({code: one for code, one in known.items() if code not in others}, others):
+        found = {code: one for code, one in codes.items() if code.startswith(beginning)}
+        if found:
+            return found
+    return {}
 
 
 def _list(session: Session, findings: dict[str, Finding]) -> None:

@@ -15,7 +15,6 @@ from metier.config.merging import merged_values
 from metier.core.paths import is_inside
 from metier.discover.roots import kind_of_file, roots_of_paths
 from metier.errors import ConfigError, MetierError
-from metier.findings import CODES
 from metier.flow.boundary import Boundary
 from metier.flow.entries import folder_of, issues_in, read_text
 from metier.flow.linting import Linter, LintRequest, choice_of, settings_findings
@@ -140,7 +139,7 @@ class Editing:
         """The text without one finding; None if that cannot be repaired here."""
         if not issue.fixable:
             return None
-        title = f"{issue.code}: {CODES[issue.code].title}"
+        title = f"{issue.code}: {issue.finding.title}"
         return self._repaired(found, text, [issue], f"Repair {title}")
 
     def repair_all(self, found: Found, text: str) -> Repaired | None:

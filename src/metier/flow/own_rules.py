@@ -3,7 +3,7 @@
 They count in a trusted workspace only, and never exclude a document.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from importlib.metadata import EntryPoint
 from typing import Self
@@ -12,6 +12,7 @@ from metier.config import Config
 from metier.core.nearest import did_you_mean
 from metier.errors import ConfigError
 from metier.findings import Finding
+from metier.flow.entries import read_bytes, read_text
 from metier.lint.own_rules import applies, check_setting
 from metier.lint.patterns import (
     TIME_LIMIT,
@@ -42,6 +43,26 @@ def rules_of(config: Config) -> "OwnRules":
     if not config.is_trusted:
         return OwnRules((), ())
     return OwnRules(config.lint_rules, _of_plugins(config.lint_plugins, config.sources))
+
+
+def own_findings(
+    config: Config, found: Iterable[Found], inside: Callable[[str], str]
+) -> list[Issue]:
+    """What rules of one's own find in files; `inside` gives the path in the workspace of each.
+
+    Raises `ConfigError` for a rule that cannot be used.
+    """
+    with rules_of(config) as rules:
+        usable = [one for one in found if rules and not one.excluded]
+        return [issue for one in usable for issue in _findings_in(one, rules, inside(one.path))]
+
+
+def _findings_in(found: Found, rules: "OwnRules", inside: str) -> list[Issue]:
+    try:
+        raw = read_bytes(found)
+    except OSError:
+        return []
+    return rules.findings(found, raw, read_text(found, raw), inside)
 
 
 class OwnRules:
@@ -75,7 +96,8 @@ class OwnRules:
     @cached_property
     def pages(self) -> Mapping[str, Finding]:
         """The page of every rule by its code."""
-        return {rule.code: rule.finding for rule in (*self._declared, *self._programmed)}
+        declared = {rule.code: rule.finding for rule in self._declared}
+        return {**declared, **{rule.code: rule.finding for rule in self._programmed}}
 
     @cached_property
     def _patterns(self) -> Patterns:

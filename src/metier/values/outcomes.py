@@ -33,7 +33,8 @@ class Issue(NamedTuple):
 
     @property
     def severity(self) -> Severity:
-        return SEVERITIES[self.code] if self.own is None else self.own.severity
+        """That of its rule; a rule of one's own that is gone counts as a warning."""
+        return SEVERITIES.get(self.code, "warning") if self.own is None else self.own.severity
 
     @property
     def fixable(self) -> bool:
