@@ -236,6 +236,25 @@ def test_one_finding_or_the_whole_file_is_repaired_in_the_editor_only(shared: Sh
     assert (shared.root / SKILL).read_text() == GOOD
 
 
+def test_the_outline_has_the_headings_outside_of_code(shared: Shared) -> None:
+    text = f"{GOOD}\n# One\n\n## Two ##\n\n```sh\n# no\n```\n\n### Three\n\n# Four\n"
+
+    async def work(opened: Editor) -> None:
+        await opened.open(SKILL, text)
+        document = types.TextDocumentIdentifier(opened.uri(SKILL))
+        asked = opened.client.text_document_document_symbol_async(
+            types.DocumentSymbolParams(document)
+        )
+        one, four = await opened.answer(asked) or ()
+        assert isinstance(one, types.DocumentSymbol)
+        assert (one.name, four.name) == ("One", "Four")
+        [two] = one.children or ()
+        assert two.name == "Two"
+        assert [three.name for three in two.children or ()] == ["Three"]
+
+    shared.run(work)
+
+
 def test_columns_are_counted_in_utf16_units(shared: Shared) -> None:
     agent = "agentId: clerk\ndescription: 😀 字 x\nsecond: {first: 😀😀, execution: wrong}\n"
 

@@ -8,7 +8,7 @@ from metier.errors import UsageError
 
 
 @metier_command("lsp", catalog=False, for_host=True)
-def command(_session: Session) -> int:
+def command(session: Session) -> int:
     """Serve an editor over the Language Server Protocol, on standard input and output.
 
     It shows findings while you type, explains them and the keys of front matter, completes keys,
@@ -23,5 +23,5 @@ def command(_session: Session) -> int:
     from metier.lsp.serve import run_stdio  # the package loads a lot
 
     os.environ.setdefault("METIER_OFFLINE", "1")  # no editor waits for sources of cards
-    run_stdio()
+    run_stdio(session.workspace())
     return 0

@@ -12,13 +12,17 @@ from lsprotocol import types
 from pygls.io_ import StdinAsyncReader, StdoutWriter, run_async
 
 from metier.lsp.server import FIX_ALL, Server
+from metier.lsp.symbols import outline
 
 _TRIGGERS = [":", "(", ",", "[", "="]
 
 
-def make_server() -> Server:
-    """A server with a handler for every request that it answers."""
-    server = Server()
+def make_server(root: str = "") -> Server:
+    """A server with a handler for every request that it answers.
+
+    `root` is the workspace of a client that names none.
+    """
+    server = Server(root)
     _register_texts(server)
     _register_questions(server)
 
@@ -74,6 +78,15 @@ def _register_questions(server: Server) -> None:
         one = server.opened.get(params.text_document.uri)
         return await server.define(one, params.position) if one is not None else None
 
+    @server.feature(types.TEXT_DOCUMENT_DOCUMENT_SYMBOL)
+    def _outline(
+        _server: Server, params: types.DocumentSymbolParams
+    ) -> list[types.DocumentSymbol] | None:
+        one = server.opened.get(params.text_document.uri)
+        if one is None or one.found is None or one.all_yaml:
+            return None
+        return outline(one.text, server.lines(one))
+
     kinds = types.CodeActionOptions(code_action_kinds=[types.CodeActionKind.QuickFix, FIX_ALL])
 
     @server.feature(types.TEXT_DOCUMENT_CODE_ACTION, kinds)
@@ -82,10 +95,10 @@ def _register_questions(server: Server) -> None:
         return server.actions(one, params) if one is not None else None
 
 
-def run_stdio() -> None:
+def run_stdio(root: str = "") -> None:
     """Serve until the client leaves; everything that goes wrong is logged to standard error."""
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(name)s: %(message)s")
-    server = make_server()
+    server = make_server(root)
     with suppress(KeyboardInterrupt, SystemExit, BrokenPipeError):
         asyncio.run(_serve(server))
     server.end()

@@ -72,12 +72,13 @@ class _Protocol(LanguageServerProtocol):
 class Server(LanguageServer):
     """A language server for the documents of metier."""
 
-    def __init__(self) -> None:
+    def __init__(self, root: str = "") -> None:
+        """`root` is the workspace of a client that names none."""
         kind = types.TextDocumentSyncKind.Full
         super().__init__("metier", __version__, kind, protocol_cls=_Protocol)
         self.opened: dict[str, Opened] = {}
         self.folders: dict[str, Folder] = {}
-        self.roots: list[str] = []
+        self.roots = [root] if root else []
         self.notes = False
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -91,7 +92,7 @@ class Server(LanguageServer):
         self.notes = isinstance(options, dict) and options.get("notes") is True
         uris = [one.uri for one in params.workspace_folders or ()] or [params.root_uri or ""]
         paths = [to_fs_path(uri) for uri in uris if uri.startswith("file:")]
-        self.roots = [path for path in paths if path]
+        self.roots = [path for path in paths if path] or self.roots
 
     def folder_of(self, file: str) -> Folder:
         """The workspace of a file. Raises `MetierError`."""
