@@ -143,7 +143,7 @@ def findings_page() -> str:
     parts.append("| code | severity | title | `--fix` |\n|---|---|---|---|")
     parts[-1] += "".join(
         f"\n| [{code}](#{code.lower()}) | {rule.severity} | {rule.title} "
-        f"| {'yes' if rule.fixable else ''} |"
+        f"| {('with `--unsafe`' if rule.unsafe else 'yes') if rule.fixable else ''} |"
         for code, rule in CODES.items()
     )
     for code, rule in CODES.items():

@@ -82,7 +82,8 @@ def _fields(finding: Finding) -> dict[str, Any]:
 
 def _print(code: str, finding: Finding) -> None:
     notes = " --notes" if finding.severity == "info" else ""
-    fixable = f", metier lint --fix{notes} repairs it" if finding.fixable else ""
+    unsafe = " --unsafe" if finding.unsafe else ""
+    fixable = f", metier lint --fix{unsafe}{notes} repairs it" if finding.fixable else ""
     name = " ".join(filter(None, [click.style(code, bold=True), finding.title]))
     click.echo(flowed_here(f"{name} ({finding.severity}{fixable})".split(" ")) + "\n")
     click.echo(flowed_here(finding.why.split(" ")))

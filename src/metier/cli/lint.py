@@ -10,7 +10,6 @@ from metier.cli.lint_options import LintOptions, lint_options
 from metier.cli.session import Session, counted, metier_command
 from metier.cli.shown import shown_file
 from metier.config import Config
-from metier.core.text import printable
 from metier.errors import ConfigError, UsageError
 from metier.findings import CODES
 from metier.flow.boundary import untrusted_error
@@ -52,20 +51,25 @@ def _check(session: Session, options: LintOptions, output_format: str) -> int:
         _write(session, options, output_format, [], Linted(0, [], [], set(), []))
         session.note("nothing to check: none of the files is a skill, ability, card or agent")
         return 0
-    linted, repairs = _lint(session, linter)
     if options.repair and not options.dry_run:
-        from metier.flow.repairing import write_repairs
+        from metier.cli.lint_repairs import Written, finish_repairs
 
-        write_repairs(repairs)
-        session.note(_repaired(repairs))
-        if repairs:
-            linted, repairs = _lint(session, linter)
+        finish_repairs(session, linter)
+    linted, repairs = _lint(session, linter, unsafe=options.unsafe)
+    if options.repair and not options.dry_run:
+        written = Written()
+        while repairs and written.add(repairs, linter):
+            linted, repairs = _lint(session, linter, unsafe=options.unsafe)
+        written.note(session, linter)
     reported = with_owners(linter.chosen(linted, repairs), session.workspace())
     if options.owner is not None:
         reported = [one for one in reported if options.owner in one.owners]
     reported = _without_known(session, options, linter, reported)
     if options.dry_run:
-        _print_repairs(session, repairs, linter, as_json=output_format == "json")
+        from metier.cli.lint_repairs import note_levels, print_repairs
+
+        print_repairs(session, repairs, linter, as_json=output_format == "json")
+        note_levels(session, linter, linted, repairs, unsafe=options.unsafe)
     else:
         if output_format == "sarif":
             reported = linter.with_repairs(reported)
@@ -143,10 +147,12 @@ def _choice(
     return choice_of(config, select, ignore, notes=notes)
 
 
-def _lint(session: Session, linter: Linter) -> tuple[Linted, "list[Repair]"]:
+def _lint(
+    session: Session, linter: Linter, *, unsafe: bool = False
+) -> tuple[Linted, "list[Repair]"]:
     with session.progress("checking") as on_progress:
         linted = linter.lint(on_progress)
-    return linted, linter.repairs(linted)
+    return linted, linter.repairs(linted, unsafe=unsafe)
 
 
 def _without_known(
@@ -222,37 +228,8 @@ def _note_summary(
     for file in linted.unreported(linter.wants):
         session.note_wrapped(f"excluded: {linter.shown(file.path)} ({file.reason}: {file.detail})")
     issues = [one.issue for one in reported]
-    session.note_wrapped(summary(linted, issues, hidden=linter.hidden_notes(linted)))
+    session.note_wrapped(
+        summary(linted, issues, linter.hidden_notes(linted), unsafe=options.unsafe)
+    )
     if options.dry_run:
         session.note("nothing was written (--dry-run)")
-
-
-def _repaired(repairs: Sequence["Repair"]) -> str:
-    """`repaired 3 findings in 2 files`"""
-    if not repairs:
-        return "nothing to repair"
-    findings = sum(len(repair.issues) for repair in repairs)
-    return f"repaired {counted(findings, 'finding')} in {counted(len(repairs), 'file')}"
-
-
-def _print_repairs(
-    session: Session, repairs: Sequence["Repair"], linter: Linter, *, as_json: bool
-) -> None:
-    from metier.install.changes import Change  # loads difflib
-
-    rows = []
-    for repair in repairs:
-        path = linter.shown(repair.found.path)
-        before, after = (raw.decode(errors="replace") for raw in (repair.before, repair.after))
-        rows.append(
-            {
-                "path": path,
-                "findings": [issue._replace(path=path).to_json() for issue in repair.issues],
-                "diff": Change(path=path, before=before, after=after).diff,
-            }
-        )
-    if as_json:
-        session.print_json(rows)
-        return
-    for row in rows:
-        click.echo(printable(str(row["diff"])))

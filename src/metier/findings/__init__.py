@@ -17,8 +17,11 @@ class Finding(NamedTuple):
     title: str
     """Empty for an error that ends a command or a run."""
     fixable: bool
+    """Whether `metier lint --fix` can repair it."""
     page: str
     """The explanation, then a bad and a good example, as Markdown."""
+    unsafe: bool = False
+    """Whether --fix needs --unsafe, since the repair may change a meaning."""
 
     @property
     def why(self) -> str:
@@ -60,7 +63,7 @@ def _read(*families: str) -> dict[str, Finding]:
             head, severity, page = section.split("\n\n", 2)
             code, _, title = head.partition(" ")
             level, _, fixable = severity.removeprefix("Severity: ").partition(", ")
-            found[code] = Finding(level, title, bool(fixable), page)  # type: ignore[arg-type]  # tested
+            found[code] = Finding(level, title, bool(fixable), page, "unsafe" in fixable)  # type: ignore[arg-type]  # tested
     return found
 
 

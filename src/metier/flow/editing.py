@@ -6,7 +6,7 @@ as everywhere else, and nothing of its settings beyond comfort counts.
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from metier.config import FILE_NAME
@@ -16,15 +16,15 @@ from metier.core.paths import is_inside
 from metier.discover.roots import kind_of_file, roots_of_paths
 from metier.errors import ConfigError, MetierError
 from metier.flow.boundary import Boundary
-from metier.flow.entries import folder_of, issues_in, read_text
+from metier.flow.entries import lint_text
 from metier.flow.linting import Linter, LintRequest, choice_of, settings_findings
 from metier.flow.own_rules import OwnRules, rules_of
 from metier.flow.queries import Queries
 from metier.flow.reading import read_documents, team_folders
-from metier.lint.fix import fix
+from metier.flow.repairing import is_repairable, repair_key, repair_text
 from metier.lint.settings import Named
 from metier.storage.places import user_home
-from metier.values.files import KINDS, LARGEST, Found, Origin
+from metier.values.files import KINDS, LARGEST, Found, Origin, Parsed
 from metier.values.outcomes import Issue
 
 CROSS_FILE = "XF"
@@ -111,15 +111,14 @@ class Editing:
         if len(raw) > LARGEST[found.kind]:
             message = f"the file is larger than {LARGEST[found.kind] // 1024} KiB"
             return self._wanted([Issue("IO203", message, found.path, hint="shorten it")])
-        parsed = read_text(found, raw)
-        issues = issues_in(found, parsed)
+        parsed, issues = lint_text(found, raw)
         if self._rules:
-            issues += self._own_findings(found, raw)
+            issues += self._own_findings(found, raw, parsed)
         return self._wanted(issues)
 
-    def _own_findings(self, found: Found, raw: bytes) -> list[Issue]:
+    def _own_findings(self, found: Found, raw: bytes, parsed: Parsed) -> list[Issue]:
         try:
-            return self._rules.findings(found, raw, read_text(found, raw), found.path)
+            return self._rules.findings(found, raw, parsed, found.path)
         except ConfigError:  # metier.toml shows it
             return []
 
@@ -136,32 +135,33 @@ class Editing:
     # Repairs
 
     def repair(self, found: Found, text: str, issue: Issue) -> Repaired | None:
-        """The text without one finding; None if that cannot be repaired here."""
+        """The text without one finding; None if that cannot be repaired here.
+
+        A repair that `metier lint` makes only with --unsafe says so: choosing it is consent.
+        """
         if not issue.fixable:
             return None
-        title = f"{issue.code}: {issue.finding.title}"
-        return self._repaired(found, text, [issue], f"Repair {title}")
+        unsafe = " (unsafe)" if issue.needs_unsafe else ""
+        title = f"Repair {issue.code}: {issue.finding.title}{unsafe}"
+        key = repair_key(issue)
+        return self._repaired(found, text, title, lambda one: repair_key(one) == key)
 
     def repair_all(self, found: Found, text: str) -> Repaired | None:
-        """The text without all findings that can be repaired; None if there are none."""
-        issues = [issue for issue in self.issues(found, text) if issue.fixable]
-        return self._repaired(found, text, issues, "Repair all findings of metier in this file")
+        """The text without all findings that can be repaired safely; None if there are none."""
+        title = "Repair all findings of metier in this file"
+
+        def may(issue: Issue) -> bool:
+            return is_repairable(issue, unsafe=False) and self._linter.wants(issue)
+
+        return self._repaired(found, text, title, may)
 
     def _repaired(
-        self, found: Found, text: str, issues: Sequence[Issue], title: str
+        self, found: Found, text: str, title: str, may: Callable[[Issue], bool]
     ) -> Repaired | None:
-        if not issues:
+        repair = repair_text(found, text.encode(errors="replace"), may)
+        if repair is None or repair.after == repair.before:
             return None
-        before = read_text(found, text.encode(errors="replace"))
-        raw = fix(text.encode(errors="replace"), issues, folder_of(found))
-        after = read_text(found, raw)
-        is_lost = after.document is None and before.document is not None
-        repaired = raw.decode(errors="replace")
-        if repaired == text or is_lost:
-            return None
-        left = {(issue.code, issue.message) for issue in after.issues}
-        gone = tuple(one for one in issues if (one.code, one.message) not in left)
-        return Repaired(title, repaired, gone) if gone else None
+        return Repaired(title, repair.after.decode(errors="replace"), repair.issues)
 
     # Settings
 

@@ -36,9 +36,8 @@ def read_entry(found: Found, *, disabled: frozenset[str], strict: bool = False) 
         raw = read_bytes(found)
     except OSError as error:
         return _excluded(found, "unreadable", "IO201", f"cannot be read: {error.strerror}")
-    parsed = read_text(found, raw)
+    parsed, issues = lint_text(found, raw)
     document = parsed.document
-    issues = issues_in(found, parsed)
     reason = _reason(found, document, issues, disabled, strict=strict)
     if isinstance(document, Card):
         return Entry(
@@ -46,11 +45,6 @@ def read_entry(found: Found, *, disabled: frozenset[str], strict: bool = False) 
         )
     sha256 = hashlib.sha256(raw).hexdigest()
     return Entry(found, sha256, document, issues, reason, hosts=_hosts(found, parsed))
-
-
-def issues_in(found: Found, parsed: Parsed) -> list[Issue]:
-    """Every finding in one document, those of parsing included."""
-    return [*parsed.issues, *lint_document(parsed), *_lint_switch(found, parsed)]
 
 
 def _hosts(found: Found, parsed: Parsed) -> int:
@@ -71,6 +65,12 @@ def _card_text(card: Card) -> str:
     from metier.inject.sanitize import sanitize_capability_content  # most files are not cards
 
     return sanitize_capability_content(card.body).text
+
+
+def lint_text(found: Found, raw: bytes) -> tuple[Parsed, list[Issue]]:
+    """A text as `found` would hold it, and every finding in it."""
+    parsed = read_text(found, raw)
+    return parsed, [*parsed.issues, *lint_document(parsed), *_lint_switch(found, parsed)]
 
 
 def read_text(found: Found, raw: bytes) -> Parsed:

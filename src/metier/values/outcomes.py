@@ -41,6 +41,11 @@ class Issue(NamedTuple):
         return self.code in CODES and CODES[self.code].fixable and not self.left_alone
 
     @property
+    def needs_unsafe(self) -> bool:
+        """Whether `metier lint --fix` repairs such findings only with --unsafe."""
+        return self.code in CODES and CODES[self.code].unsafe
+
+    @property
     def is_error(self) -> bool:
         return self.severity == "error"
 
