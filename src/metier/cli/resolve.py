@@ -1,6 +1,5 @@
 """`metier resolve`"""
 
-import shlex
 import sys
 from collections.abc import Sequence
 
@@ -157,6 +156,8 @@ def _ask(report: Report) -> Decision | None:
 def how_to_continue(session: Session, report_id: str) -> str:
     if not report_id:
         return f"to continue: the same command with --decision {_ANY_DECISION}"
+    import shlex  # few resolutions wait
+
     root = f" --root {shlex.quote(session.root)}" if session.root else ""
     return f"to continue: metier resolve --continue {report_id} --decision {_ANY_DECISION}{root}"
 

@@ -1,6 +1,5 @@
 """The power set of a workspace: what it can do once it is trusted, and its digest."""
 
-import hashlib
 import json
 import os
 import re
@@ -10,6 +9,7 @@ from typing import Any, NamedTuple
 from metier.config.layers import Layer
 from metier.config.merging import is_inside_text
 from metier.config.settings import class_of, entries
+from metier.core.digests import sha256
 from metier.core.paths import is_inside
 from metier.storage.room import regular_digest
 from metier.values.trust import NOTHING, Consent
@@ -100,7 +100,7 @@ def encoder_host(entry: Mapping[str, Any]) -> str:
 
 def _json_digest(value: Any) -> str:
     text = json.dumps(value, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
+    return sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
 def power_settings(layers: Sequence[Layer], workspace: str) -> dict[str, Any]:

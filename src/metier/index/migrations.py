@@ -99,7 +99,7 @@ _TABLES = {
         hosts INTEGER NOT NULL,
         UNIQUE (path, kind)
     )""",
-    "skill_columns": "(texts TEXT NOT NULL, numbers BLOB NOT NULL)",
+    "skill_columns": "(ids TEXT NOT NULL, sources TEXT NOT NULL, numbers BLOB NOT NULL)",
     "setting": "(name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
     "listing": "(text TEXT NOT NULL)",
     "trail": """(
@@ -108,11 +108,11 @@ _TABLES = {
         absent TEXT NOT NULL,
         links TEXT NOT NULL
     )""",
-    "trail_part": "(paths TEXT NOT NULL, times BLOB NOT NULL)",
+    "trail_part": "(folder TEXT NOT NULL, paths BLOB NOT NULL, times BLOB NOT NULL)",
 }
 DOCUMENT_INDEXES = {
     "document_by_handle": "document (handle, kind)",
-    "document_by_state": "document (kind, state, name, path, source, manual)",
+    "document_by_state": "document (kind, state, name, path, source, manual, reason)",
     "document_by_plugin": "document (plugin, team) WHERE plugin != ''",
     "document_by_team": "document (team, plugin) WHERE team != ''",
     "document_by_claims": "document (key) WHERE claims != ''",
@@ -125,7 +125,7 @@ _INDEXES = (
     "CREATE INDEX posting_by_term ON posting (field, term, found)",
 )
 _OLD_TABLES = ("skill_stem", "ability_word")
-_EMPTY_STEPS = 13
+_EMPTY_STEPS = 14
 
 MIGRATIONS: tuple[Migration, ...] = (
     Migration(

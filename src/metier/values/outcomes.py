@@ -1,9 +1,12 @@
 """Issues and outcomes: what the stages report without raising."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Generic, NamedTuple, TypeVar
+from functools import cache
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
-from metier.findings import CODES, SEVERITIES, Finding, Severity
+if TYPE_CHECKING:
+    from metier.findings import Finding, Severity
 
 T = TypeVar("T")
 
@@ -23,27 +26,33 @@ class Issue(NamedTuple):
     """Whether `metier lint --fix` cannot repair it here."""
     setting: str = ""
     """The setting that it is about, if any: `mounts`, `folders.agents`."""
-    own: Finding | None = None
+    own: "Finding | None" = None
     """The page of its rule, if that is not one of metier's."""
 
     @property
-    def finding(self) -> Finding:
+    def finding(self) -> "Finding":
         """The page of its code, among the findings of lint."""
-        return self.own or CODES[self.code]
+        finding: Finding = self.own or _findings().CODES[self.code]
+        return finding
 
     @property
-    def severity(self) -> Severity:
+    def severity(self) -> "Severity":
         """That of its rule; a rule of one's own that is gone counts as a warning."""
-        return SEVERITIES.get(self.code, "warning") if self.own is None else self.own.severity
+        if self.own is not None:
+            return self.own.severity
+        severity: Severity = _findings().SEVERITIES.get(self.code, "warning")
+        return severity
 
     @property
     def fixable(self) -> bool:
-        return self.code in CODES and CODES[self.code].fixable and not self.left_alone
+        finding = _findings().CODES.get(self.code)
+        return finding is not None and finding.fixable and not self.left_alone
 
     @property
     def needs_unsafe(self) -> bool:
         """Whether `metier lint --fix` repairs such findings only with --unsafe."""
-        return self.code in CODES and CODES[self.code].unsafe
+        finding = _findings().CODES.get(self.code)
+        return finding is not None and finding.unsafe
 
     @property
     def is_error(self) -> bool:
@@ -60,6 +69,13 @@ class Issue(NamedTuple):
             "hint": self.hint,
             "fixable": self.fixable,
         }
+
+
+@cache
+def _findings() -> ModuleType:
+    from metier import findings  # it reads its files, and many commands report nothing
+
+    return findings
 
 
 def has_errors(issues: Iterable[Issue]) -> bool:
