@@ -11,6 +11,7 @@ from typing import BinaryIO
 from lsprotocol import types
 from pygls.io_ import StdinAsyncReader, StdoutWriter, run_async
 
+from metier.lsp.messages import Messages
 from metier.lsp.server import FIX_ALL, Server
 from metier.lsp.symbols import outline
 
@@ -105,22 +106,18 @@ def run_stdio(root: str = "") -> None:
 
 
 async def _serve(server: Server) -> None:
-    """Read messages in the event loop: a thread for each line would cost more than a check."""
+    """Handle messages in the event loop: a thread for each line would cost more than a check."""
     server.protocol.set_writer(StdoutWriter(_output()))
-    reader = await _input() or StdinAsyncReader(sys.stdin.buffer)
-    await run_async(threading.Event(), reader, server.protocol, None, server.report_server_error)
-
-
-async def _input() -> asyncio.StreamReader | None:
-    """Standard input as a stream; None if the event loop cannot wait for it, as for a file."""
-    reader = asyncio.StreamReader()
+    loop = asyncio.get_running_loop()
+    messages = Messages(server.receive, loop.create_future())
     try:
-        await asyncio.get_running_loop().connect_read_pipe(
-            lambda: asyncio.StreamReaderProtocol(reader), sys.stdin
-        )
-    except (ValueError, NotImplementedError, OSError):
-        return None
-    return reader
+        await loop.connect_read_pipe(lambda: messages, sys.stdin)
+    except (ValueError, NotImplementedError, OSError):  # a file, or no such pipes here
+        reader = StdinAsyncReader(sys.stdin.buffer)
+        report = server.report_server_error
+        await run_async(threading.Event(), reader, server.protocol, None, report)
+    else:
+        await messages.ended
 
 
 def _output() -> BinaryIO:

@@ -1,6 +1,7 @@
 """The server: what it answers to an editor. It never writes to a workspace."""
 
 import asyncio
+import json
 import logging
 import os
 import time
@@ -85,6 +86,14 @@ class Server(LanguageServer):
     def report_server_error(self, error: Exception, source: Any) -> None:  # noqa: ARG002  # fixed signature
         """Log it: nothing that goes wrong here is worth a window."""
         _LOG.error("%s: %s", type(error).__name__, error)
+
+    def receive(self, body: bytes) -> None:
+        """Handle a message; one that is wrong is logged, and the next is handled."""
+        try:
+            message = json.loads(body, object_hook=self.protocol.structure_message)
+            self.protocol.handle_message(message)
+        except Exception as error:  # a client may send anything
+            self.report_server_error(error, type(error))
 
     def begin(self, params: types.InitializeParams) -> None:
         """Note what the editor has opened, and what it wants."""
