@@ -271,6 +271,19 @@ def test_a_key_with_a_typo_is_corrected_with_unsafe_only() -> None:
     assert text_after(text, unsafe=True) == text.replace("invokable", "invocable")
 
 
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("licence", "license"), ("lisense", "license"), ("licnese", "license"), ("autor", "author"),
+        ("tagss", ""), ("authors", ""), ("invocable", ""), ("priority", ""),
+    ],
+)  # fmt: skip
+def test_a_typo_is_one_slip(typed: str, meant: str) -> None:
+    text = skill("name: charts", f"description: {SAID}", f"{typed}: MIT")
+    after = text.replace(f"{typed}:", f"{meant}:") if meant else text
+    assert text_after(text, unsafe=True) == after
+
+
 @pytest.mark.parametrize("more", ["user-invocable: true", "license: MIT"])
 def test_a_key_is_not_corrected_to_one_that_is_there_or_fits_less(more: str) -> None:
     text = skill("name: charts", f"description: {SAID}", "user-invokable: [1, 2]", more)
@@ -303,6 +316,7 @@ def test_numbers_and_dates_below_metadata_are_quoted() -> None:
         ("```sh\nrun\n", "```sh\nrun\n```\n"),
         ("```sh\nrun", "```sh\nrun\n```\n"),
         ("  ~~~~\n  run\n\n\n", "  ~~~~\n  run\n  ~~~~\n\n\n"),
+        ("```sh\nrun\n\n---\n", "```sh\nrun\n```\n\n---\n"),
         ("```sh\nrun\n\n## Then\n\nShow it.\n", "```sh\nrun\n```\n\n## Then\n\nShow it.\n"),
     ],
 )
@@ -310,6 +324,11 @@ def test_code_is_closed_before_the_next_section_or_at_the_end(body: str, after: 
     text = skill("name: charts", f"description: {SAID}", body=body)
     fixed = fix(text.encode(), [at("SK324", 5)], "charts").decode()
     assert fixed == skill("name: charts", f"description: {SAID}", body=after)
+
+
+def test_code_with_other_fences_in_it_stays_open() -> None:
+    text = skill("name: charts", f"description: {SAID}", body="```md\n```sh\nrun\n```\n").encode()
+    assert fix(text, [at("SK324", 5)], "charts") == text
 
 
 @pytest.mark.parametrize("code", ["SK319", "SK324", "FM104", "SK318", "SK309", "FM103"])

@@ -54,11 +54,11 @@ def _check(session: Session, options: LintOptions, output_format: str) -> int:
     if options.repair and not options.dry_run:
         from metier.cli.lint_repairs import Written, finish_repairs
 
-        finish_repairs(session, linter)
+        finish_repairs(session)
     linted, repairs = _lint(session, linter, unsafe=options.unsafe)
     if options.repair and not options.dry_run:
-        written = Written()
-        while repairs and written.add(repairs, linter):
+        written = Written(session)
+        while repairs and written.add(repairs):
             linted, repairs = _lint(session, linter, unsafe=options.unsafe)
         written.note(session, linter)
     reported = with_owners(linter.chosen(linted, repairs), session.workspace())

@@ -8,33 +8,35 @@ from metier.cli.session import Session, counted
 from metier.core.text import printable
 from metier.flow.linting import Linted, Linter
 from metier.flow.repairing import Repair
-from metier.flow.unsafe_repairs import write_all
+from metier.flow.unsafe_repairs import journal_of, write_all
 from metier.storage.transaction import finish
 
 _MOST_ROUNDS = 10
 
 
-def finish_repairs(session: Session, linter: Linter) -> None:
+def finish_repairs(session: Session) -> None:
     """Complete the renames that a killed process began."""
-    if linter.journal is not None and finish(linter.journal, session.workspace()):
+    journal = journal_of(session.workspace(), session.config())
+    if journal is not None and finish(journal, session.workspace()):
         session.note("finished the renames of an earlier --fix that was interrupted")
 
 
 class Written:
     """What --fix has written. A repair may make another one possible, so there may be rounds."""
 
-    def __init__(self) -> None:
+    def __init__(self, session: Session) -> None:
+        self._journal = journal_of(session.workspace(), session.config())
         self._repairs: list[Repair] = []
         self._left_alone: dict[str, str] = {}
         """Paths, and why."""
         self._rounds = 0
 
-    def add(self, repairs: Sequence[Repair], linter: Linter) -> bool:
+    def add(self, repairs: Sequence[Repair]) -> bool:
         """Write repairs; whether something was written."""
         if self._rounds == _MOST_ROUNDS:
             return False
         self._rounds += 1
-        left_alone = write_all(repairs, linter.journal)
+        left_alone = write_all(repairs, self._journal)
         files = {repair.found.file for repair, _ in left_alone}
         written = [repair for repair in repairs if repair.found.file not in files]
         self._repairs += written
@@ -43,7 +45,7 @@ class Written:
 
     def note(self, session: Session, linter: Linter) -> None:
         """Say how much was written; a file that is left alone has a line of its own."""
-        session.note(_repaired(self._repairs))
+        session.note_wrapped(_repaired(self._repairs))
         for path, reason in self._left_alone.items():
             session.note_wrapped(f"left alone: {linter.shown(path)} ({reason})")
 

@@ -20,10 +20,10 @@ from metier.lint.settings import Named as Named
 from metier.lint.settings import SettingsFile, lint_capabilities, lint_disabled
 from metier.lint.tiers import AGENTS_FILE, lint_agents_file
 from metier.storage.places import state_room, user_home
-from metier.storage.room import Room, read_regular
+from metier.storage.room import read_regular
 from metier.storage.workspace import SETTINGS_FILE
 from metier.values.documents import Document, Skill
-from metier.values.files import LARGEST, Entry, Found, Kind, Reading, Root
+from metier.values.files import LARGEST, Entry, Kind, Reading, Root
 from metier.values.outcomes import Exclusion, Issue
 from metier.values.own_rules import FAMILY
 
@@ -283,24 +283,11 @@ class Linter:
         reading = self.reading._replace(found=own)
         if not unsafe:
             return plan_repairs(reading, linted.issues, self.wants)
-        from metier.flow.unsafe_repairs import Workspace, plan_unsafe  # few ask for it
+        from metier.flow.unsafe_repairs import plan_unsafe, workspace_of  # few ask for it
 
         handles = [one.names[0] for one in linted.documents if one.kind == "skill"]
-        around = Workspace(workspace, self._everything(), handles, self.journal)
+        around = workspace_of(workspace, self._config, handles, () if named else reading.found)
         return plan_unsafe(around, reading, linted.issues, self.wants)
-
-    @property
-    def journal(self) -> Room | None:
-        """Where renames are recorded; None outside a workspace."""
-        return state_room(self._request.workspace) if self._request.config.is_workspace else None
-
-    def _everything(self) -> Sequence[Found]:
-        """All documents of the workspace, whatever was named."""
-        if not self._request.paths:
-            return self.reading.found
-        workspace, home = self._request.workspace, user_home(os.environ)
-        roots, _ = workspace_roots(workspace, self._config, home, self.journal)
-        return read_documents(roots).found
 
     def shown(self, path: str) -> str:
         """A path as it can be opened; a named path stays as it was written."""

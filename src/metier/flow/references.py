@@ -12,7 +12,8 @@ from metier.values.files import LARGEST, NOT_ENTERED
 _TOKEN = re.compile(r"[^\s()<>\[\]{}\"'`|,;:#*=]++")
 """What a path in a text can be."""
 _SKILLS_OF_AGENT = re.compile(
-    r"^(?:skills[ \t]*:.*\n?(?:(?:[ \t]|-[ \t]).*\n?|\r?\n)*|.*\"skills\"[ \t]*:[^\]]*\])",
+    r"^skills[ \t]*:.*\n?(?:(?:[ \t]|-[ \t]).*\n?|\r?\n)*"
+    r"|\"skills\"[ \t\r\n]*:[ \t\r\n]*\[[^\[\]]*\]",
     re.MULTILINE,
 )
 """The list of an agent's skills, in YAML or JSON."""
@@ -22,6 +23,8 @@ _DISABLED = re.compile(r"^[ \t]*(?:own_)?disabled[ \t]*=[ \t]*\[[^\]]*\]", re.MU
 _BESIDE = ("README.md", "AGENTS.md", "CLAUDE.md", "GEMINI.md", ".claude-plugin/plugin.json",
            ".claude-plugin/marketplace.json")  # fmt: skip
 """Files of a folder above a skill that may name the skill's folder."""
+_DEEPEST = 40
+"""Steps of a path that is looked at."""
 _MOST_FILES = 200
 """Files of one skill's folder that are looked at."""
 
@@ -65,7 +68,9 @@ class References:
     def _moved(self, token: str, folder: str) -> str:
         """A path with the new names of folders; any other token stays."""
         steps = token.split("/")
-        if len(steps) < 2 or self._old.isdisjoint(step.rstrip(".") for step in steps):
+        if not 2 <= len(steps) <= _DEEPEST or self._old.isdisjoint(
+            step.rstrip(".") for step in steps
+        ):
             return token
         start = 1 if steps[0] == "" else 0
         for base in (folder, self._workspace):

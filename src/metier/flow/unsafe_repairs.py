@@ -5,12 +5,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from metier.config import Config
 from metier.core.names import canonical_id, name_in_plugin, plugin_name, team_name
 from metier.core.paths import is_inside
 from metier.flow.entries import read_text
+from metier.flow.reading import read_documents, workspace_roots
 from metier.flow.references import References, Renames, text_of, texts_to_follow
 from metier.flow.renaming import Renaming
 from metier.flow.repairing import Naming, Repair, Wants, moved, plan_repairs, write_repairs
+from metier.storage.places import state_room, user_home
 from metier.storage.room import Room
 from metier.storage.transaction import Move, Write, commit
 from metier.values.agents import AgentProfile
@@ -30,6 +33,22 @@ class Workspace(NamedTuple):
     """The names that skills have."""
     journal: Room | None
     """Where renames are recorded; without it no folder is renamed."""
+
+
+def journal_of(root: str, config: Config) -> Room | None:
+    """Where the renames in a folder are recorded; None if it is no workspace."""
+    return state_room(root) if config.is_workspace else None
+
+
+def workspace_of(
+    root: str, config: Config, handles: Sequence[str], documents: Sequence[Found]
+) -> Workspace:
+    """A workspace with these documents; without any, they are looked for."""
+    journal = journal_of(root, config)
+    if not documents:
+        roots, _ = workspace_roots(root, config, user_home(os.environ), journal)
+        documents = read_documents(roots).found
+    return Workspace(root, documents, handles, journal)
 
 
 def plan_unsafe(

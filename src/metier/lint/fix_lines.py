@@ -58,8 +58,9 @@ def is_block_header(value: str) -> bool:
 
 def dedented(lines: list[str]) -> list[str]:
     """Lines without the spaces that all of them start with."""
-    indents = [len(line) - len(line.lstrip(" ")) for line in lines if line.strip()]
-    return [line[min(indents, default=0) :] for line in lines]
+    indents = (len(line) - len(line.lstrip(" ")) for line in lines if line.strip())
+    shared = min(indents, default=0)
+    return [line[shared:] for line in lines]
 
 
 def quoted(value: str) -> str:

@@ -21,7 +21,7 @@ _LATE = re.compile(
 )
 _OPENING = re.compile(r"\ufeff?---[ \t]*\r?\n")
 _CODE_FENCE = re.compile(r"([ \t]*+)(`{3,}|~{3,})")
-_SECTION = re.compile(r"#{2,6} ")
+_SECTION = re.compile(r"#{2,6} |---[ \t]*\r?$")
 _CONTINUED = re.compile(r"[ \t]+\S|-[ \t]")
 
 
@@ -114,6 +114,8 @@ def with_closed_code(raw: bytes, issue: Issue, _context: Context) -> bytes:
             break
     while end > issue.line and not lines[end - 1].strip():
         end -= 1
+    if any(map(_CODE_FENCE.match, lines[issue.line : end])):
+        return raw  # which of the fences is missing is not clear
     closing = fence[1] + fence[2] + newline_of(text).removesuffix("\n")
     tail = lines[end:] or [""]
     return encoded("\n".join([*lines[:end], closing, *tail]))

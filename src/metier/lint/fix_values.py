@@ -122,10 +122,26 @@ def with_our_key(raw: bytes, issue: Issue, _context: Context) -> bytes:
 
 
 def with_meant_key(raw: bytes, issue: Issue, context: Context) -> bytes:
-    """Write the key that the key on the finding's line is probably a typo of."""
+    """Write the key that the key on the finding's line is a typo of, by one slip."""
     key = _key_on(raw, issue)
     meant = meant_by(key) if key and f"'{key[:40]}'" in issue.message else ""
-    return raw if meant in context.data else _with_key(raw, issue, meant)
+    if meant in context.data or not _is_one_slip(loose_key(key), loose_key(meant)):
+        return raw
+    return _with_key(raw, issue, meant)
+
+
+def _is_one_slip(typed: str, meant: str) -> bool:
+    """Whether one letter is missing, added, wrong or swapped; a plural is no slip."""
+    if f"{typed}s" == meant or typed == f"{meant}s":
+        return False
+    start = 0
+    while start < min(len(typed), len(meant)) and typed[start] == meant[start]:
+        start += 1
+    tail = 0
+    while tail < min(len(typed), len(meant)) - start and typed[-1 - tail] == meant[-1 - tail]:
+        tail += 1
+    one, other = typed[start : len(typed) - tail], meant[start : len(meant) - tail]
+    return (len(one) <= 1 and len(other) <= 1) or (len(one) == 2 and one == other[::-1])
 
 
 def _key_on(raw: bytes, issue: Issue) -> str:
