@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cli.printed import Lint, Printed, lint
-from cli.terminals import at_terminal
+from cli.terminals import at_terminal, piped
 from conftest import Workspace
 from metier.cli import run
 from metier.cli.lint_view import MANY
@@ -323,7 +323,8 @@ def test_writing_a_baseline_of_some_files_keeps_what_is_known_of_others(
     lint("--baseline", "known.json", "--write-baseline")
     lint("--baseline", "known.json", "--write-baseline", "skills/a")
     lint("--baseline", "known.json", "--write-baseline", "--select", "SK")
-    assert lint("--baseline", "known.json").code == 0
+    clean = lint("--baseline", "known.json")
+    assert (clean.code, "no new problems found" in clean.err) == (0, True)
 
 
 def test_known_findings_are_known_from_any_folder(
@@ -347,6 +348,18 @@ def test_findings_can_go_to_a_file(mixed: Workspace, lint: Lint) -> None:
     result = lint("--output-file", "found.txt", "--select", "SK301")
     assert (result.code, result.out) == (1, "")
     assert (mixed.root / "found.txt").read_text().count(" SK301 ") == 2
+
+
+def test_findings_can_go_to_a_device(mixed: Workspace, lint: Lint) -> None:
+    done = piped(mixed, "lint", "--output-file", "/dev/stdout", "--select", "SK301")
+    assert done.stdout.count(b" SK301 ") == 2
+    assert Path("/dev/stdout").is_symlink()
+
+
+def test_an_owner_without_a_file_of_owners_is_wrong_usage(workspace: Workspace, lint: Lint) -> None:
+    workspace.skill("one")
+    result = lint("--owner", "@all")
+    assert (result.code, "needs a CODEOWNERS file" in result.err) == (2, True)
 
 
 def test_a_file_that_cannot_be_written_is_one_line(mixed: Workspace, lint: Lint) -> None:

@@ -1,5 +1,6 @@
 """`metier lint`"""
 
+import os
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -13,7 +14,7 @@ from metier.config import Config
 from metier.errors import ConfigError, UsageError
 from metier.findings import CODES
 from metier.flow.boundary import untrusted_error
-from metier.flow.lint_report import Reported, with_owners
+from metier.flow.lint_report import Reported, owners_file, with_owners
 from metier.flow.linting import Choice, Linted, Linter, LintRequest, choice_of, unknown_code
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def _check(session: Session, options: LintOptions, output_format: str) -> int:
         written.note(session, linter)
     reported = with_owners(linter.chosen(linted, repairs), session.workspace())
     if options.owner is not None:
-        reported = [one for one in reported if options.owner in one.owners]
+        reported = _owned(session, options.owner, reported)
     reported = _without_known(session, options, linter, reported)
     if options.dry_run:
         from metier.cli.lint_repairs import note_levels, print_repairs
@@ -155,6 +156,15 @@ def _lint(
     return linted, linter.repairs(linted, unsafe=unsafe)
 
 
+def _owned(session: Session, owner: str, reported: Sequence[Reported]) -> list[Reported]:
+    """The findings of an owner. Raises `UsageError` if nobody owns anything."""
+    if not owners_file(session.workspace()):
+        hint = "it says which files belong to whom; GitHub and GitLab read it"
+        message = "--owner needs a CODEOWNERS file"
+        raise UsageError(message, where=session.workspace(), hint=hint)
+    return [one for one in reported if owner in one.owners]
+
+
 def _without_known(
     session: Session, options: LintOptions, linter: Linter, reported: Sequence[Reported]
 ) -> list[Reported]:
@@ -198,10 +208,9 @@ def _write(
         return
     if options.output_file is not None:
         from metier.cli.lint_formats import rendered  # a clean run prints nothing
-        from metier.storage.files import write_atomically
 
-        text = rendered(output_format, reported)
-        write_atomically(options.output_file, text.encode(errors="backslashreplace"))
+        _write_file(options.output_file, rendered(output_format, reported))
+        session.note(f"wrote {counted(len(reported), 'finding')} to {options.output_file}")
     elif output_format == "text" and not reported:
         return
     elif output_format == "text" and (sys.stdout.isatty() or click.get_current_context().color):
@@ -212,6 +221,19 @@ def _write(
         from metier.cli.lint_formats import rendered
 
         click.echo(rendered(output_format, reported), nl=False)
+
+
+def _write_file(file: str, text: str) -> None:
+    """Replace a file, or write to a pipe or device. Raises `OSError`."""
+    from metier.storage.files import write_atomically  # few ask for it
+
+    raw = text.encode(errors="backslashreplace")
+    path = os.path.abspath(file)
+    if path.startswith("/dev/") or (os.path.exists(path) and not os.path.isfile(path)):
+        with open(path, "wb") as opened:
+            opened.write(raw)
+    else:
+        write_atomically(path, raw)
 
 
 def _note_summary(
@@ -228,8 +250,7 @@ def _note_summary(
     for file in linted.unreported(linter.wants):
         session.note_wrapped(f"excluded: {linter.shown(file.path)} ({file.reason}: {file.detail})")
     issues = [one.issue for one in reported]
-    session.note_wrapped(
-        summary(linted, issues, linter.hidden_notes(linted), unsafe=options.unsafe)
-    )
+    hidden, is_new = linter.hidden_notes(linted), options.baseline is not None
+    session.note_wrapped(summary(linted, issues, hidden, new=is_new, unsafe=options.unsafe))
     if options.dry_run:
         session.note("nothing was written (--dry-run)")

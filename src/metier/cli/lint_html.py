@@ -14,7 +14,7 @@ body { font: 16px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto
 table { border-collapse: collapse; width: 100%; margin: 1rem 0 2rem; }
 th, td { text-align: left; vertical-align: top; padding: .3rem .8rem .3rem 0;
   border-bottom: 1px solid #8884; }
-td.number { text-align: right; font-variant-numeric: tabular-nums; }
+td.number { width: 5rem; font-variant-numeric: tabular-nums; }
 code { font-size: .9em; overflow-wrap: anywhere; }
 summary { cursor: pointer; font-weight: 600; margin: .6rem 0; }
 .error { color: #c62828; } .warning { color: #a06000; } .info { color: #1565c0; }

@@ -106,11 +106,18 @@ def _coloured(issue: Issue, width: int) -> str:
     return text
 
 
-def summary(linted: Linted, issues: Sequence[Issue], hidden: int, *, unsafe: bool = False) -> str:
-    """How many files and findings there are, in one line."""
+def summary(
+    linted: Linted,
+    issues: Sequence[Issue],
+    hidden: int,
+    *,
+    new: bool = False,
+    unsafe: bool = False,
+) -> str:
+    """How many files and findings there are, in one line; `new`: the known ones are left out."""
     if not linted.files:
         return "nothing to check: no skill, ability, card or agent found"
-    parts = [_counts(issues, linted.files)]
+    parts = [_counts(issues, linted.files, "new " if new else "")]
     if linted.excluded:
         parts.append(f"{len(linted.excluded):,} excluded")
     fixable = sum(issue.fixable for issue in issues)
@@ -130,10 +137,14 @@ def _may_need_unsafe(issue: Issue) -> bool:
     return issue.left_alone and issue.needs_unsafe and is_typo
 
 
-def _counts(issues: Sequence[Issue], files: int) -> str:
+def _counts(issues: Sequence[Issue], files: int, new: str) -> str:
     if not issues:
-        return f"{counted(files, 'file')} checked, no problems found"
+        return f"{counted(files, 'file')} checked, no {new}problems found"
     by: Counter[str] = Counter(issue.severity for issue in issues)
-    found = [counted(by[severity], word) for severity, word in _SEVERITIES.items() if by[severity]]
+    found = [
+        counted(by[severity], f"{new}{word}")
+        for severity, word in _SEVERITIES.items()
+        if by[severity]
+    ]
     affected = len({issue.path for issue in issues})
     return f"{counted(files, 'file')} checked: {', '.join(found)} in {counted(affected, 'file')}"

@@ -255,7 +255,7 @@ class Session:
             click.echo(printable(text))
 
     def print_json(self, value: Any) -> None:
-        from metier.safety.escapes import escaped_json  # only JSON needs it
+        from metier.safety.escapes import escaped_json  # tables need none of its expressions
 
         click.echo(escaped_json(json.dumps(value, indent=2, ensure_ascii=False)))
 

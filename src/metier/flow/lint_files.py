@@ -47,7 +47,7 @@ def _absolute(listed: bytes | None, workspace: str, ref: str) -> list[str]:
         raise NotFoundError(
             f"git finds no common commit with '{ref}'",
             where=workspace,
-            hint="a branch or a commit, with its history; paths go before --changed",
+            hint="a branch or a commit, with its history; --changed takes no PATH",
         )
     return [os.path.join(workspace, os.fsdecode(one)) for one in listed.split(b"\0") if one]
 

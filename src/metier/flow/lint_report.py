@@ -1,12 +1,12 @@
 """Findings for reports: fingerprints, owners, and how many there are by rule."""
 
-import hashlib
 import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from metier.core.digests import sha256
 from metier.core.paths import is_inside
 from metier.findings import Severity
 from metier.storage.room import read_regular
@@ -53,7 +53,7 @@ def fingerprints(reported: Sequence[Reported]) -> list[str]:
     for one in reported:
         seen[one.key] += 1
         text = "\0".join((*one.key, str(seen[one.key])))
-        made.append(hashlib.sha256(text.encode(errors="backslashreplace")).hexdigest()[:32])
+        made.append(sha256(text.encode(errors="backslashreplace")).hexdigest()[:32])
     return made
 
 
@@ -92,7 +92,7 @@ def by_owner(reported: Iterable[Reported]) -> list[tuple[str, int]]:
 
 def with_owners(reported: Sequence[Reported], workspace: str) -> list[Reported]:
     """The findings with the owners that the workspace's CODEOWNERS file names."""
-    text = _owners_file(workspace)
+    text = owners_file(workspace)
     if not text:
         return list(reported)
     from metier.lint.code_owners import owner_rules, owners_of  # many workspaces have none
@@ -102,7 +102,8 @@ def with_owners(reported: Sequence[Reported], workspace: str) -> list[Reported]:
     return [one._replace(owners=owners[one.path]) for one in reported]
 
 
-def _owners_file(workspace: str) -> str:
+def owners_file(workspace: str) -> str:
+    """The text of the workspace's CODEOWNERS file; empty if there is none that can be read."""
     from metier.lint.code_owners import PLACES
 
     for place in PLACES:

@@ -127,10 +127,12 @@ class Linter:
         self._show = show
         self._users: set[str] = set()
         self._files: dict[str, str] = {}
+        self._checked: frozenset[str] | None = None
 
     def lint(self, on_progress: Callable[[int, int], None] | None = None) -> Linted:
         failed = self._look()
         self._files = {found.path: found.file for found in self.reading.found}
+        self._checked = None
         self._users = {found.path for found in self.reading.found if found.origin == "user"}
         linted = lint_files(self.reading, on_progress, self.shown)
         if self._request.is_part:
@@ -224,7 +226,13 @@ class Linter:
         if not self._request.paths and not self._request.exclude:
             return self._request.user or not os.path.isabs(path)
         file = os.path.join(self._request.workspace, path)
-        return path in map(self._inside, self._files) or not os.path.lexists(file)
+        return path in self._checked_paths() or not os.path.lexists(file)
+
+    def _checked_paths(self) -> frozenset[str]:
+        """The files of the last run, by their paths in the workspace."""
+        if self._checked is None:
+            self._checked = frozenset(map(self._inside, self._files))
+        return self._checked
 
     def wants(self, issue: Issue) -> bool:
         return self._wants(issue, self._request.choice)
