@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from metier.core.text import words
 from metier.flow.entries import lint_text
-from metier.flow.repairing import Naming, is_repairable, repair_text
+from metier.flow.repairing import Naming, is_repairable, quick_fix, repair_text
 from metier.values.files import Found
 from metier.values.outcomes import Issue
 from soak import examples
@@ -60,6 +60,18 @@ def test_a_repair_loses_no_word_adds_nothing_as_bad_and_is_done_at_once(
     worst = max((one.severity for one in repair.issues), key=RANK.__getitem__)
     assert bad(repair.after, worst) < bad(raw, worst)
     assert repair_text(FOUND, repair.after, wanted, Naming("charts")) is None
+
+
+def test_a_quick_fix_repairs_one_finding_only() -> None:
+    raw = b"---\nname: Chart Tools\ndescription: Draws: charts of numbers.\n---\n\nDo it.\n"
+    issues = {one.code: one for one in lint_text(FOUND, raw)[1]}
+    colon = quick_fix(FOUND, raw, issues["FM104"])
+    assert colon is not None
+    assert colon.after == raw.replace(b"Draws: charts of numbers.", b"'Draws: charts of numbers.'")
+    name = quick_fix(FOUND, colon.after, issues["SK302"])
+    assert name is not None
+    assert b"\nname: charts\n# formerly: Chart Tools\n" in name.after
+    assert quick_fix(FOUND, name.after, issues["SK302"]) is None
 
 
 @given(texts())

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from metier.core.names import is_capability_name
 from metier.core.text import words
 from metier.findings import SEVERITIES
 from metier.flow.entries import folder_of, lint_text, read_bytes
@@ -141,10 +142,7 @@ def _planned(found: Found, may: Wants, naming: Naming) -> Repair | None:
 
 
 def repair_text(found: Found, raw: bytes, may: Wants, naming: Naming = AS_IT_IS) -> Repair | None:
-    """The repair of those findings of a text that `may` be repaired; None if there is none.
-
-    For an editor: `raw` need not be what the file holds.
-    """
+    """The repair of those findings of a text that `may` be repaired; None if there is none."""
     before = _Text.of(found, raw)
     after = _repaired(before, moved(found, naming.folder), may, naming)
     if after.parsed.document is None:
@@ -155,6 +153,17 @@ def repair_text(found: Found, raw: bytes, may: Wants, naming: Naming = AS_IT_IS)
     if not gone or any(_RANK[SEVERITIES[code]] >= worst for code in new):
         return None
     return Repair(found, raw, after.raw, tuple(gone), naming)
+
+
+def quick_fix(found: Found, raw: bytes, issue: Issue) -> Repair | None:
+    """The repair of one finding in a text that an editor holds, safe or not; None without one.
+
+    The folder keeps its name; a wrong name becomes the folder's if that is valid.
+    """
+    folder = folder_of(found)
+    naming = Naming(folder) if is_capability_name(folder) else AS_IT_IS
+    key = (issue.code, issue.message)
+    return repair_text(found, raw, lambda other: (other.code, other.message) == key, naming)
 
 
 def moved(found: Found, folder: str) -> Found:
