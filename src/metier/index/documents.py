@@ -16,7 +16,7 @@ from metier.values.rows import Page, Row
 _COLUMNS = (
     "kind, handle, name, description, path, source, state, reason, shadowed_by, file, sha256,"
     " json_array_length(issues) + (shadowed_by != ''), capabilities, data, origin, plugin, team,"
-    " owner"
+    " owner, review"
 )
 
 _SEARCHED = "name || char(10) || description || char(10) || when_to_use"
@@ -216,7 +216,7 @@ def rows_by_key(store: Store, keys: Iterable[int]) -> dict[int, Row]:
         return {row[0]: _row(row[1:]) for row in rows}
 
 
-_TYPES = [*[str] * 11, int, *[str] * 6]
+_TYPES = [*[str] * 11, int, *[str] * 7]
 """What each of `_COLUMNS` holds; they are in the order of `Row`."""
 _CAPABILITIES = Row._fields.index("capabilities")
 

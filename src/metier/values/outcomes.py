@@ -58,7 +58,8 @@ class Exclusion(NamedTuple):
 
     path: str
     reason: str
-    """disabled · unreadable · unparseable · outside-root · too-large · duplicate-content"""
+    """disabled · unreadable · unparseable · outside-root · too-large · duplicate-content ·
+    unreviewed · blocked"""
     detail: str = ""
 
     @classmethod
