@@ -135,6 +135,7 @@ def _catalog(session: Session, catalog: Catalog) -> Iterator[Check]:
     yield _hosts(catalog)
     yield from listing_checks(catalog)
     yield from _excluded(catalog)
+    yield from _reviews(catalog)
     from metier.flow.linting import settings_findings  # --host does not load it
 
     for issue in settings_findings(catalog.config, catalog.workspace, _documents(catalog)):
@@ -248,6 +249,22 @@ def _excluded(catalog: Catalog) -> Iterator[Check]:
     if len(excluded) > _MOST_SHOWN:
         more = len(excluded) - _MOST_SHOWN
         yield Check("", "warning", f"and {more:,} more: metier lint says which and why")
+
+
+def _reviews(catalog: Catalog) -> Iterator[Check]:
+    """Skills that wait for a review; nothing if no source needs any."""
+    states = Counter(row.review for row in catalog.skill_rows() if row.review)
+    waiting, changed = states["held"], states["changed"]
+    if not states:
+        return
+    if not waiting and not changed:
+        detail = f"{counted(states['reviewed'], 'skill')} as reviewed"
+        yield Check("reviews", "ok", detail)
+        return
+    parts = [f"{counted(waiting, 'skill')} held until you review them"] if waiting else []
+    parts += [f"{counted(changed, 'skill')} changed since reviewed"] if changed else []
+    hint = "metier diff, then metier trust --skill NAME"
+    yield Check("reviews", "warning", "; ".join(parts), hint)
 
 
 def _findings(catalog: Catalog) -> Check:

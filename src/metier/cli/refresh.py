@@ -1,5 +1,6 @@
 """`metier refresh`"""
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -57,8 +58,21 @@ def _refresh(session: Session, catalog: Catalog) -> None:
     for issue in failed_sources(catalog):
         source = f"source {issue.path}: " if issue.code == "SRC901" else ""
         session.tell(f"warning: {source}{issue.message} ({issue.code})")
+    for line in review_notices(catalog):
+        session.tell(line)
     if encoding is not None and encoding.warning:
         session.tell(encoding.warning)
+
+
+def review_notices(catalog: Catalog) -> list[str]:
+    """A line for skills that wait for a review, and one for those that changed since."""
+    states = Counter(row.review for row in catalog.skill_rows() if row.review)
+    lines = []
+    if waiting := states["held"]:
+        lines.append(f"{counted(waiting, 'skill')} held until you review them: metier diff")
+    if changed := states["changed"]:
+        lines.append(f"{counted(changed, 'skill')} changed since reviewed: metier diff")
+    return lines
 
 
 @contextmanager

@@ -240,7 +240,7 @@ def no_such_document(store: Store, kind: Kind, wanted: str, workspace: str) -> N
             f"{kind} '{wanted}' is excluded: {why}",
             code=code,
             where=row.file,
-            hint="metier lint says what to change",
+            hint=Exclusion.next_step(row.reason, issues),
         )
     near = nearest_name(wanted, names_of(store, kind))
     return NotFoundError(
