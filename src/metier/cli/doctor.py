@@ -16,7 +16,7 @@ from metier.catalog import Catalog
 from metier.cli.doctor_host import check_host, listing_checks
 from metier.cli.doctor_shared import Check, shared_checks
 from metier.cli.layout import flowed_here, words
-from metier.cli.refresh import failed_sources
+from metier.cli.refresh import failed_sources, review_notices
 from metier.cli.session import Session, counted, metier_command
 from metier.cli.shown import ShownPaths
 from metier.config.owners import is_tracked
@@ -253,18 +253,11 @@ def _excluded(catalog: Catalog) -> Iterator[Check]:
 
 def _reviews(catalog: Catalog) -> Iterator[Check]:
     """Skills that wait for a review; nothing if no source needs any."""
-    states = Counter(row.review for row in catalog.skill_rows() if row.review)
-    waiting, changed = states["held"], states["changed"]
-    if not states:
-        return
-    if not waiting and not changed:
-        detail = f"{counted(states['reviewed'], 'skill')} as reviewed"
-        yield Check("reviews", "ok", detail)
-        return
-    parts = [f"{counted(waiting, 'skill')} held until you review them"] if waiting else []
-    parts += [f"{counted(changed, 'skill')} changed since reviewed"] if changed else []
-    hint = "metier diff, then metier trust --skill NAME"
-    yield Check("reviews", "warning", "; ".join(parts), hint)
+    counts, notices = catalog.review_counts(), review_notices(catalog)
+    for line in notices:
+        yield Check("reviews", "warning", line, "then metier trust --skill NAME")
+    if counts and not notices:
+        yield Check("reviews", "ok", f"{counted(counts.get('reviewed', 0), 'skill')} as reviewed")
 
 
 def _findings(catalog: Catalog) -> Check:

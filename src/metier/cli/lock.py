@@ -5,7 +5,7 @@ from metier.config.lockfile import lock_path, write_lock
 from metier.errors import StoreError
 
 
-@metier_command("lock")
+@metier_command("lock", catalog=False)
 def command(session: Session) -> int:
     """Write metier.lock: what the skills of this workspace consist of.
 

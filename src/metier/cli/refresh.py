@@ -1,6 +1,5 @@
 """`metier refresh`"""
 
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -66,13 +65,13 @@ def _refresh(session: Session, catalog: Catalog) -> None:
 
 def review_notices(catalog: Catalog) -> list[str]:
     """A line for skills that wait for a review, and one for those that changed since."""
-    states = Counter(row.review for row in catalog.skill_rows() if row.review)
-    lines = []
-    if waiting := states["held"]:
-        lines.append(f"{counted(waiting, 'skill')} held until you review them: metier diff")
-    if changed := states["changed"]:
-        lines.append(f"{counted(changed, 'skill')} changed since reviewed: metier diff")
-    return lines
+    counts = catalog.review_counts()
+    texts = {"held": "held until reviewed", "changed": "changed since review"}
+    return [
+        f"{counted(counts[state], 'skill')} {text}: metier diff"
+        for state, text in texts.items()
+        if counts.get(state)
+    ]
 
 
 @contextmanager

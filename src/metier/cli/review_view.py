@@ -21,7 +21,7 @@ _MOST_LINES = 400
 
 def show_review(reviews: Reviews, one: Reviewed, *, err: bool = False) -> None:
     """Print a skill's state, what it asks for, and what changed in its texts."""
-    when = one.before.at if one.before is not None else ""
+    when = one.before.at[:16].replace("T", " ") if one.before is not None else ""
     how = ", accepted on first use" if one.before is not None and one.before.by != "user" else ""
     told = _STATES[one.state] + (f" ({when}{how})" if when else "")
     where = printable(one.row.path.rpartition("/")[0] or ".")

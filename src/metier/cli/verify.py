@@ -8,7 +8,7 @@ from metier.values.locks import Mismatch
 _ALWAYS_WRONG = ("changed", "unreadable")
 
 
-@metier_command("verify")
+@metier_command("verify", catalog=False)
 @click.option(
     "--frozen", is_flag=True, help="Also fail if a locked skill is missing, or one is not locked."
 )

@@ -140,6 +140,11 @@ class Queries:
         """Every skill in the catalog, excluded skills too."""
         return documents.select_rows(self.store, "kind = 'skill' ORDER BY path", [])
 
+    def review_counts(self) -> dict[str, int]:
+        """How many skills are `reviewed`, `changed`, `held` and `blocked`."""
+        sql = "SELECT review, count(*) FROM document WHERE review != '' GROUP BY review"
+        return dict(self.store.rows(sql))
+
     @property
     def reviews(self) -> "Reviews":
         """What was reviewed of the skills, what they are now, and the lock of the workspace."""
