@@ -3,9 +3,11 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 QUALITY ?= .venv-quality
+RELEASE ?= .venv-release
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+HASHED := install --require-hashes --requirement
 
-.PHONY: demo test check format docs bench bench-quality screenshots soak live clean
+.PHONY: demo test check format docs bench bench-quality screenshots soak live requirements dist sbom smoke audit clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/metier demo
@@ -45,20 +47,44 @@ live: $(VENV)/.installed-dev
 	PYTHONPATH=tests $(BIN)/python -m live.lab
 	METIER_LIVE=1 $(BIN)/pytest -n 2 tests/live
 
-$(VENV)/.installed: pyproject.toml constraints.txt
+# Only files with a known hash are installed: requirements/ pins them.
+requirements: $(RELEASE)/.installed
+	$(RELEASE)/bin/python tools/lock_requirements.py
+
+dist: $(RELEASE)/.installed
+	rm -f dist/*.whl dist/*.tar.gz
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(RELEASE)/bin/python -m build --no-isolation --outdir dist
+
+sbom: $(RELEASE)/.installed
+	@mkdir -p dist
+	$(RELEASE)/bin/cyclonedx-py requirements --pyproject pyproject.toml --output-reproducible --output-file dist/metier.cdx.json requirements/demo.txt
+
+smoke: dist
+	$(PYTHON) tools/smoke_test.py dist/*.whl
+
+audit: $(RELEASE)/.installed
+	$(RELEASE)/bin/python tools/audit.py
+
+$(VENV)/.installed: pyproject.toml requirements/demo.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "error: Python 3.11 or newer is needed; try make PYTHON=python3.12")'
 	$(PYTHON) -m venv $(VENV)
-	-$(PIP) install --constraint constraints.txt --upgrade pip  # it writes scripts that load less
-	$(PIP) install --constraint constraints.txt --editable '.[mcp,web]'
+	-$(PIP) $(HASHED) requirements/pip.txt  # it writes scripts that load less
+	$(PIP) $(HASHED) requirements/demo.txt
+	$(PIP) install --no-deps --no-build-isolation --editable .
 	@$(BIN)/python -m compileall -q src
 	@touch $@
 
-$(VENV)/.installed-dev: $(VENV)/.installed
-	$(PIP) install --constraint constraints.txt --editable '.[dev]'
+$(VENV)/.installed-dev: $(VENV)/.installed requirements/test.txt
+	$(PIP) $(HASHED) requirements/test.txt
 	@touch $@
 
 $(VENV)/.installed-bench: $(VENV)/.installed-dev
 	$(PIP) install --constraint constraints.txt --editable '.[bench]'
+	@touch $@
+
+$(RELEASE)/.installed: requirements/release.txt
+	$(PYTHON) -m venv $(RELEASE)
+	$(RELEASE)/bin/python -m pip --disable-pip-version-check --quiet $(HASHED) requirements/release.txt
 	@touch $@
 
 $(QUALITY)/.installed: pyproject.toml constraints.txt
@@ -68,4 +94,4 @@ $(QUALITY)/.installed: pyproject.toml constraints.txt
 	@touch $@
 
 clean:
-	rm -rf $(VENV) $(QUALITY) .hypothesis .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(QUALITY) $(RELEASE) dist .hypothesis .mypy_cache .ruff_cache

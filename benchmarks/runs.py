@@ -116,8 +116,8 @@ class _Services:
     def prepare(self, agent: AgentProfile, step: WorkflowStep, text: str, task: str) -> Prepared:
         raise ValueError((agent, step, text, task))
 
-    def model(self, name: str) -> Model:
-        raise KeyError(name)
+    def model(self, name: str, agent_id: str = "") -> Model:
+        raise KeyError(name, agent_id)
 
     def record_outcome(self, provider: str, *, success: bool) -> None:
         raise ValueError((provider, success))

@@ -75,6 +75,7 @@ SCHEMA_OF = {
     "web --export": "web-exported",
     "lint": "lint",
     "lint --fix --dry-run": "lint-repairs",
+    "lint --statistics": "lint-statistics",
     "explain": "explain-list",
     "explain CODE": "explain",
     "dev conformance": "conformance",

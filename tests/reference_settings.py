@@ -98,7 +98,8 @@ MEANINGS = {
         " dollars per million tokens, where the provider publishes none"
     ),
     "tools": (
-        "`[tools.NAME]`: a command as a tool, with `argv` and, if you like, `description`,"
+        "`[tools.NAME]`: a command or a Python function as a tool, with `argv`, or with `function`"
+        " (`package.module:name`), and, if you like, `description`,"
         " `schema`, `folder`, `timeout`, `stdin` (`none`, `json`), `output` (`text`, `json`),"
         ' `environment`, `raw`; `allow = ["NAME"]` consents to it'
     ),

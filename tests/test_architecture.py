@@ -33,6 +33,7 @@ MAY_IMPORT = {
     "mcp": (*GROUND, *ABOVE_THE_STAGES, "serving"),
     "web": (*GROUND, *ABOVE_THE_STAGES, "serving"),
     "cli": (*GROUND, *ABOVE_THE_STAGES, "hook", "install", "serving", "mcp", "web"),
+    "testing": (*GROUND, "run", *ABOVE_THE_STAGES),
     "metier": (*GROUND, *STAGES, *ABOVE_THE_STAGES),
     "__main__": ("storage", "hosts", "hook", "cli"),
 }

@@ -47,6 +47,7 @@ REPOSITORY = Path(__file__).parents[1]
 README = REPOSITORY / "README.md"
 TUTORIAL = DOCS / "tutorial.md"
 WHICH, OVERLAP, EVALS = DOCS / "which.md", DOCS / "overlap.md", DOCS / "evals.md"
+PYTHON = DOCS / "python.md"
 EXAMPLE = REPOSITORY / "examples" / "workspace"
 METIER = str(Path(sys.executable).with_name("metier"))
 
@@ -326,7 +327,7 @@ def test_the_agent_of_the_readme_runs_and_can_be_resumed_and_shown(tmp_path: Pat
     assert "state: succeeded" in shown
 
 
-@pytest.mark.parametrize("page", [TUTORIAL, WHICH, EVALS], ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [TUTORIAL, WHICH, EVALS, PYTHON], ids=lambda page: page.stem)
 def test_the_python_of_a_page_runs(page: Path, tmp_path: Path) -> None:
     session = Session(tmp_path, ".")
     session.agree("metier trust --root examples/workspace")
@@ -337,6 +338,14 @@ def test_the_python_of_a_page_runs(page: Path, tmp_path: Path) -> None:
         assert result.returncode == 0, result.stderr
         shown = re.findall(r"print\(.*\)\s+# (.*)", code)
         assert result.stdout.splitlines()[: len(shown)] == shown
+
+
+def test_the_python_of_a_page_is_typed(tmp_path: Path) -> None:
+    for number, code in enumerate(blocks(PYTHON.read_text(), "python")):
+        (tmp_path / f"block_{number}.py").write_text(code)
+    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache")]
+    result = subprocess.run([*command, "."], cwd=tmp_path, capture_output=True, text=True)
+    assert result.stdout.startswith("Success: no issues found in 4 source files"), result.stdout
 
 
 def test_the_table_that_hooks_load_says_what_the_files_of_hosts_say() -> None:

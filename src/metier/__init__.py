@@ -15,26 +15,32 @@ if TYPE_CHECKING:
     from metier.errors import NotFoundError as NotFoundError
     from metier.errors import StoreError as StoreError
     from metier.errors import UsageError as UsageError
-    from metier.index.abilities import AbilityRegistry as AbilityRegistry
-    from metier.index.skills import SkillRepository as SkillRepository
-    from metier.index.store import Store as Store
+    from metier.flow.agent import Agent as Agent
     from metier.inject.abilities import inject_abilities as inject_abilities
     from metier.load import load_abilities as load_abilities
     from metier.parse.contract import parse_contract as parse_contract
     from metier.parse.contract import serialize_contract as serialize_contract
+    from metier.run.tool import ToolContext as ToolContext
+    from metier.run.tool import ToolError as ToolError
+    from metier.run.tool import tool as tool
     from metier.select.abilities import abilities_for_task as abilities_for_task
     from metier.values.agents import AgentProfile as AgentProfile
     from metier.values.contracts import Contract as Contract
     from metier.values.documents import Ability as Ability
     from metier.values.documents import Card as Card
     from metier.values.documents import Skill as Skill
+    from metier.values.models import Model as Model
+    from metier.values.models import ModelReply as ModelReply
+    from metier.values.models import ModelRequest as ModelRequest
     from metier.values.outcomes import Issue as Issue
+    from metier.values.runs import Event as Event
+    from metier.values.runs import RunResult as RunResult
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "Ability": "values.documents",
-    "AbilityRegistry": "index.abilities",
+    "Agent": "flow.agent",
     "AgentProfile": "values.agents",
     "Card": "values.documents",
     "Catalog": "catalog",
@@ -42,25 +48,31 @@ _HOMES = {
     "ConfigError": "errors",
     "Contract": "values.contracts",
     "ContractError": "errors",
+    "Event": "values.runs",
     "InvalidDocumentError": "errors",
     "Issue": "values.outcomes",
     "MetierError": "errors",
+    "Model": "values.models",
+    "ModelReply": "values.models",
+    "ModelRequest": "values.models",
     "NotFoundError": "errors",
+    "RunResult": "values.runs",
     "Skill": "values.documents",
-    "SkillRepository": "index.skills",
-    "Store": "index.store",
     "StoreError": "errors",
+    "ToolContext": "run.tool",
+    "ToolError": "run.tool",
     "UsageError": "errors",
     "abilities_for_task": "select.abilities",
     "inject_abilities": "inject.abilities",
     "load_abilities": "load",
     "parse_contract": "parse.contract",
     "serialize_contract": "parse.contract",
+    "tool": "run.tool",
 }
 
 __all__ = [
     "Ability",
-    "AbilityRegistry",
+    "Agent",
     "AgentProfile",
     "Card",
     "Catalog",
@@ -68,14 +80,19 @@ __all__ = [
     "ConfigError",
     "Contract",
     "ContractError",
+    "Event",
     "InvalidDocumentError",
     "Issue",
     "MetierError",
+    "Model",
+    "ModelReply",
+    "ModelRequest",
     "NotFoundError",
+    "RunResult",
     "Skill",
-    "SkillRepository",
-    "Store",
     "StoreError",
+    "ToolContext",
+    "ToolError",
     "UsageError",
     "__version__",
     "abilities_for_task",
@@ -83,13 +100,27 @@ __all__ = [
     "load_abilities",
     "parse_contract",
     "serialize_contract",
+    "tool",
 ]
+
+
+_MOVED = {
+    "AbilityRegistry": "index.abilities",
+    "SkillRepository": "index.skills",
+    "Store": "index.store",
+}
+"""Names that were here in 0.1."""
 
 
 def __getattr__(name: str) -> object:
     from importlib import import_module
 
     home = _HOMES.get(name)
+    if name in _MOVED:
+        from warnings import warn
+
+        home = _MOVED[name]
+        warn(f"import {name} from metier.{home}", DeprecationWarning, stacklevel=2)
     if home is None:
         raise AttributeError(f"module 'metier' has no attribute '{name}'")
     value: object = getattr(import_module(f"metier.{home}"), name)

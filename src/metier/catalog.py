@@ -21,6 +21,8 @@ from metier.flow.reading import (
     user_roots,
     workspace_roots,
 )
+from metier.flow.report_methods import ReportMethods
+from metier.flow.run_methods import RunMethods
 from metier.flow.state import is_shared
 from metier.index.refresh import OnProgress, refresh_documents
 from metier.index.skills import SkillRepository
@@ -38,6 +40,7 @@ from metier.values.trust import Trust
 
 if TYPE_CHECKING:
     from metier.core.budget import CountTokens
+    from metier.flow.agent import Agent
     from metier.flow.prompts import Preparer
     from metier.flow.reports import Reports
     from metier.flow.resolving import Resolver
@@ -48,13 +51,14 @@ if TYPE_CHECKING:
     from metier.values.agents import Execution
     from metier.values.contracts import Mode
     from metier.values.documents import Ability
-    from metier.values.resolution import Decide, Decision, MayProbe, Report
+    from metier.values.models import Model
+    from metier.values.resolution import Decide, MayProbe
     from metier.values.runs import OnEvent, RunResult
     from metier.values.selection import Injection
     from metier.values.which import Which
 
 
-class Catalog(Queries):
+class Catalog(Queries, RunMethods, ReportMethods):
     """The skills, abilities, cards and agents of one workspace.
 
     Until the user trusts the workspace, only its documents count.
@@ -314,24 +318,8 @@ class Catalog(Queries):
         )
         return self._resolver.resolve(request)
 
-    def keep_report(self, resolution: "Resolution", *, full: bool = False) -> str:
-        """Store the report of a resolution; its path, or "" when it cannot be written."""
-        return self.reports.keep(resolution.full_report() if full else resolution.report)
-
-    def report(self, report_id: str) -> "Report":
-        """A stored report. Raises `NotFoundError`."""
-        return self.reports.read(report_id)
-
-    def report_ids(self) -> list[str]:
-        """The ids of the stored reports, oldest first."""
-        return self.reports.ids()
-
-    def decide(self, report_id: str, decision: "Decision") -> "Report":
-        """Complete a resolution that waits for a decision; its report."""
-        return self.reports.decide(report_id, decision)
-
     @cached_property
-    def reports(self) -> "Reports":
+    def report_store(self) -> "Reports":
         from metier.flow.reports import ReportFiles, Reports
 
         if self.shared is not None:
@@ -387,28 +375,28 @@ class Catalog(Queries):
 
     async def run(
         self,
-        agent: str,
+        agent: "str | Agent",
         task: str,
         *,
         input: Any = None,
-        model: str = "",
+        model: "str | Model" = "",
         execution: "Execution | None" = None,
         on_event: "OnEvent | None" = None,
     ) -> "RunResult":
-        """Run an agent on a task; `on_event` is called with every event. Raises `NotFoundError`."""
+        """Run an agent on a task; `on_event` is called with every event.
+
+        `agent` is the id of one, or an `Agent`, which is added; `model` replaces the agent's. A
+        failed run is a result. Raises `NotFoundError` and `TrustError`.
+        """
         return await self.agency.run(
             agent, task, input=input, model=model, execution=execution, on_event=on_event
         )
 
-    async def resume(self, run_id: str, *, on_event: "OnEvent | None" = None) -> "RunResult":
-        """Resume a run."""
-        return await self.agency.resume(run_id, on_event=on_event)
-
-    def run_sync(self, agent: str, task: str, **options: Any) -> "RunResult":
-        """`run` for scripts without an event loop."""
-        import asyncio
-
-        return asyncio.run(self.run(agent, task, **options))
+    async def resume(
+        self, run_id: str, *, model: "Model | None" = None, on_event: "OnEvent | None" = None
+    ) -> "RunResult":
+        """Resume a run; `model` is the object that it was started with, if it was one."""
+        return await self.agency.resume(run_id, model=model, on_event=on_event)
 
     @cached_property
     def agency(self) -> "Agency":

@@ -39,6 +39,27 @@ def environment(**changes: str) -> dict[str, str]:
     return {**kept, "TERM": "xterm-256color", "PAGER": "cat", **changes}
 
 
+_CONTROL = re.compile(r"\x1b\[\??([0-9;]*)([A-Za-z])|[\r\n]")
+
+
+def left_on_screen(received: str) -> list[str]:
+    """The lines that are left when everything was drawn, and drawn again, without style."""
+    lines, row, start = [""], 0, 0
+    for found in [*_CONTROL.finditer(received), None]:
+        lines[row] += received[start : found.start() if found else None]
+        if found is None:
+            break
+        start = found.end()
+        if found[0] == "\n":
+            row += 1
+            lines += [""] * (row - len(lines) + 1)
+        elif found[0] == "\r" or found[2] == "K":
+            lines[row] = ""  # what is drawn again begins with an empty line
+        elif found[2] == "A":
+            row -= int(found[1] or 1)
+    return lines
+
+
 @contextmanager
 def terminal(columns: int) -> Iterator[tuple[int, int]]:
     """Both ends of a terminal that many columns wide."""

@@ -189,6 +189,7 @@ EVERYWHERE = [
     ("usage", ("usage",)),
     ("lint", ("lint",)),
     ("lint", ("lint", "--strict")),
+    ("lint --statistics", ("lint", "--statistics", "--notes")),
     ("lint --fix --dry-run", ("lint", "--fix", "--dry-run", "--notes")),
     ("doctor", ("doctor",)),
     ("doctor --host", ("doctor", "--host", "claude-code")),

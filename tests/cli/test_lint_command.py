@@ -76,7 +76,7 @@ def lint(
 
 
 def as_json(lint: Lint, *arguments: str, folder: str = ".") -> Result:
-    return lint("--output-format", "json", *arguments, folder=folder)
+    return lint("--format", "json", *arguments, folder=folder)
 
 
 def test_a_sound_workspace_gives_no_data_one_line_and_exit_0(
@@ -126,25 +126,25 @@ def sarif(result: Result) -> Any:
 def test_sarif_has_the_shape_that_readers_expect(workspace: Workspace, lint: Lint) -> None:
     workspace.write("skills/colon/SKILL.md", COLON)
     workspace.write("skills/nameless/SKILL.md", NAMELESS)
-    only = sarif(lint("--output-format", "sarif", "--notes"))
+    only = sarif(lint("--format", "sarif", "--notes"))
     rules = [rule["id"] for rule in only["tool"]["driver"]["rules"]]
     assert rules == sorted(set(rules))
     assert [rules[result["ruleIndex"]] for result in only["results"]] == [
         result["ruleId"] for result in only["results"]
     ]
-    assert sarif(lint("--output-format", "sarif", "--select", "IO"))["results"] == []
+    assert sarif(lint("--format", "sarif", "--select", "IO"))["results"] == []
 
 
 def test_sarif_writes_paths_as_uris(workspace: Workspace, lint: Lint) -> None:
     workspace.write("skills/50% more/SKILL.md", NAMELESS)
-    result = sarif(lint("--output-format", "sarif"))["results"][0]
+    result = sarif(lint("--format", "sarif"))["results"][0]
     place = result["locations"][0]["physicalLocation"]["artifactLocation"]
     assert place["uri"] == "skills/50%25%20more/SKILL.md"
 
 
 def test_github_annotations_are_escaped(workspace: Workspace, lint: Lint) -> None:
     workspace.write("skills/a,b: 5%\nc/SKILL.md", NAMELESS)
-    first, *rest = lint("--output-format", "github").out.splitlines()
+    first, *rest = lint("--format", "github").out.splitlines()
     assert first.startswith(
         "::warning title=metier SK301,file=skills/a%2Cb%3A 5%25%0Ac/SKILL.md,line=2,col=1::"
     )

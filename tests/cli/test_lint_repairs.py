@@ -8,7 +8,7 @@ import pytest
 from cli.printed import Lint, Printed, lint
 from conftest import Workspace
 from metier.errors import MetierError
-from metier.flow.linting import plan_repairs, write_repairs
+from metier.flow.repairing import plan_repairs, write_repairs
 from metier.load import read_skills
 
 __all__ = ["lint"]
@@ -84,7 +84,7 @@ def test_notes_that_are_not_shown_are_not_repaired_but_counted(
 
 
 def test_hidden_notes_are_counted_as_notes_shows_them(messy: Workspace, lint: Lint) -> None:
-    choice = ("--ignore", "FM113")
+    choice = ("--ignore", "FM113", "--user")
     more = len(lint("--notes", "--json", *choice).data) - len(lint("--json", *choice).data)
     assert f"; {more} notes hidden (--notes)\n" in lint(*choice).err
 
@@ -92,13 +92,13 @@ def test_hidden_notes_are_counted_as_notes_shows_them(messy: Workspace, lint: Li
 def test_a_finding_is_fixable_in_json_exactly_when_fix_repairs_it(
     messy: Workspace, lint: Lint
 ) -> None:
-    found = {(one["path"], one["code"]): one["fixable"] for one in lint("--json").data}
+    found = {(one["path"], one["code"]): one["fixable"] for one in lint("--json", "--user").data}
     assert found["skills/colon/SKILL.md", "FM104"]
     assert not found["skills/unsure/SKILL.md", "FM104"]
     hosted = Path.home() / ".claude/skills/hosted/SKILL.md"
     assert not found[str(hosted), "FM104"]
     lint("--fix")
-    left = {(one["path"], one["code"]) for one in lint("--json").data}
+    left = {(one["path"], one["code"]) for one in lint("--json", "--user").data}
     assert {key for key, fixable in found.items() if fixable}.isdisjoint(left)
 
 
@@ -167,7 +167,7 @@ def test_a_file_that_changed_since_it_was_read_is_not_overwritten(workspace: Wor
 
 def test_a_dry_run_prints_the_diff_and_writes_nothing(messy: Workspace, lint: Lint) -> None:
     before = texts(messy)
-    told = lint("--fix", "--dry-run")
+    told = lint("--fix", "--dry-run", "--user")
     assert texts(messy) == before
     assert told.code == lint().code == 1
     assert told.err.endswith("; 3 notes hidden (--notes)\nnothing was written (--dry-run)\n")
@@ -209,9 +209,9 @@ def test_a_dry_run_shows_line_ends_that_go(messy: Workspace, lint: Lint) -> None
     [
         (("--dry-run",), "--dry-run is for --fix", "metier lint --fix --dry-run"),
         (
-            ("--fix", "--dry-run", "--output-format", "sarif"),
+            ("--fix", "--dry-run", "--format", "sarif"),
             "--dry-run prints a diff or JSON, not sarif",
-            "remove --output-format",
+            "remove --format",
         ),
     ],
 )

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from cli.run_workspace import Agents, agents, delegate, prompt, tool
-from cli.terminals import ESCAPE, STYLE, at_terminal
+from cli.terminals import ESCAPE, STYLE, at_terminal, left_on_screen
 from metier.cli.run_live import Board, picture
 from metier.values.runs import Event
 
@@ -111,7 +111,7 @@ def test_what_ended_stays_and_the_output_follows(agents: Agents) -> None:
     agents.agent("leaf", tool("work"))
     agents.agent("top", delegate("down", "leaf"), prompt("ask"), tool("no", condition="false"))
     seen = at_terminal(agents, "run", "top", "hello", columns=80)
-    screen = [line for line in CURSOR.sub("", seen.screen).splitlines() if line.strip()]
+    screen = [line for line in left_on_screen(seen.screen) if line.strip()]
     marks = [line for line in screen if line[0] in "✓✗–"]
     assert [line.split("  ")[0] for line in marks] == [
         "✓ down › work",

@@ -69,7 +69,7 @@ def test_every_setting_is_read(tmp_path: Path) -> None:
         ("models.x.prices.y = {input = 1}", "'models.x.prices.y.output' is missing"),
         ("models.x.prices.y = {input = -1, output = 1}", "dollars per million tokens"),
         ("tools.allow = 'all'", "'tools.allow' must be a list of texts"),
-        ("tools.x = {}", "'tools.x.argv' is missing"),
+        ("tools.x = {}", "'tools.x' must be a table with either 'argv' or 'function'"),
         ("tools.x.argv = []", "'tools.x.argv' must be a list of texts"),
         ("tools.x = {argv = ['a'], timeout = 0}", "must be a number of seconds above 0"),
         ("tools.x = {argv = ['a'], timeout = true}", "must be a number of seconds above 0"),

@@ -1,8 +1,10 @@
 """The user's encoder: its vectors are made at refresh, and used by everything but hooks."""
 
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -169,12 +171,21 @@ def test_a_slow_encoder_means_the_built_in_words(
 
 
 def test_a_refresh_that_takes_too_long_goes_on_the_next_time(
-    workspace: Workspace, server: EmbeddingServer
+    workspace: Workspace, server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in range(40):
         workspace.skill(f"skill-{number}", f"Does thing number {number}.")
-    with opened(encoded(workspace, server, **{"refresh-timeout": 2})) as catalog:
-        catalog.refresh(on_encoded=lambda *_: server.may_answer.clear())
+    passed = 0.0
+    clock = SimpleNamespace(monotonic=lambda: time.monotonic() + passed)
+    monkeypatch.setattr("metier.flow.encoding.time", clock)
+
+    def block(*_: int) -> None:
+        nonlocal passed
+        server.may_answer.clear()
+        passed += 3599.9
+
+    with opened(encoded(workspace, server, **{"refresh-timeout": 3600})) as catalog:
+        catalog.refresh(on_encoded=block)
         assert "32 of 40 texts are encoded" in catalog.encoding.problem
         assert catalog.which("thing").meaning.startswith(BUILT_IN)
         server.may_answer.set()

@@ -11,7 +11,6 @@ from flow.reviewed import Shop
 from metier.config.reviews import ReviewRecord
 from metier.discover import bundle
 from metier.errors import NotFoundError
-from metier.flow import skill_contents
 from metier.flow.reviewing import Reviewing
 from metier.values.files import Found
 
@@ -215,14 +214,16 @@ def test_unchanged_files_are_not_read_again(shop: Shop, monkeypatch: pytest.Monk
     monkeypatch.setattr("metier.flow.reviewing._FRESH_NS", -(10**15))
     shop.team.skill("deploy")
     shop.standing("deploy")
-    calls = []
-    read = skill_contents.read_bundle
-    monkeypatch.setattr(
-        skill_contents, "read_bundle", lambda *given: calls.append(given) or read(*given)
-    )
+    folders: set[str] = set()
+
+    def counting(listed: bundle.Listed, main: str, file: str = "") -> bundle.Bundle:
+        folders.add(listed.folder)
+        return bundle.read_bundle(listed, main, file)
+
+    monkeypatch.setattr("metier.flow.skill_contents.read_bundle", counting)
     shop.team.skill("other")
     assert shop.standing("deploy") == ACTIVE
-    assert {call[0].folder for call in calls} == {str(shop.team.root / "skills/other")}
+    assert folders == {str(shop.team.root / "skills/other")}
 
 
 def test_a_file_that_just_changed_is_read_again(shop: Shop) -> None:

@@ -4,12 +4,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from conftest import Workspace
 from metier import Catalog
 from metier.config import Config
 from metier.errors import DamagedError
-from metier.index.columns import add_stems, catch_up, read_skills
+from metier.index.columns import _joined, add_stems, catch_up, read_skills
 
 
 @pytest.fixture
@@ -62,6 +64,12 @@ def test_kept_columns_are_those_of_the_rows(catalog: Catalog) -> None:
     assert columns(catalog) == rows(catalog)
 
 
+@given(st.lists(st.text(st.sampled_from("\0\1\2a:\n")), min_size=1))
+def test_ids_with_any_characters_can_be_split_again(ids: list[str]) -> None:
+    joined = _joined(ids)
+    assert joined[1:].split(joined[0]) == ids
+
+
 def test_a_change_of_any_skill_forgets_them(workspace: Workspace, catalog: Catalog) -> None:
     catalog.resolve(["draw-charts"])
     assert kept(catalog) == 1
@@ -83,7 +91,16 @@ def test_an_empty_catalog_has_empty_columns(tmp_path: Path) -> None:
         assert list(read_skills(catalog.store).ids) == []
 
 
-@pytest.mark.parametrize("damage", ["texts = '['", "numbers = x'00'", "texts = '[[\"a::b\"], []]'"])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "ids = ''",
+        "ids = ids || substr(ids, 1, 1)",
+        "sources = '['",
+        "sources = '[]'",
+        "numbers = x'00'",
+    ],
+)
 def test_damaged_columns_are_built_again(catalog: Catalog, damage: str) -> None:
     expected = catalog.resolve(["draw-charts"]).selected
     catalog.store.connection.execute(f"UPDATE skill_columns SET {damage}")

@@ -120,7 +120,7 @@ def test_processes_that_start_at_once_build_one_catalog(workspace: Workspace) ->
 def test_processes_that_make_the_file_at_once_all_get_it(tmp_path: Path) -> None:
     script = """
 import sys
-from metier import Store
+from metier.index.store import Store
 print("ready", flush=True)
 sys.stdin.readline()
 for number in range(20):

@@ -17,7 +17,7 @@ import pytest
 from conftest import Workspace, boundary_of
 from metier.catalog import Catalog
 from metier.config import Config, Mount
-from metier.discover import walk
+from metier.discover import trail, walk
 
 Change = Callable[[], object]
 CONFIG = Config(host_folders=True, is_trusted=True)
@@ -414,3 +414,50 @@ def test_a_new_file_in_a_folder_that_the_user_names_is_seen(
     catalog.refresh()
     assert f"{elsewhere.name}/one.md" in [row[1] for row in documents(catalog)]
     assert documents(catalog) == fresh(catalog, workspace)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 500])
+def test_every_path_of_every_part_is_watched(
+    elsewhere: Path, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    monkeypatch.setattr(trail, "_PART", size)
+    names = ["a", "a-b", "a.b", "a/b", "a/b-c", "a/b/c", "ab", "é", "z/z/z"]
+    files = [elsewhere / name / "SKILL.md" for name in names]
+    for file in files:
+        write(file, "one")
+    steps = trail.Steps()
+    steps.paths += ["/", str(elsewhere), *(str(one) for one in elsewhere.rglob("*"))]
+    for path in map(Path, steps.paths[1:]):
+        kept = steps.trail("", 0, time.time_ns() + LATER)
+        assert kept is not None
+        assert trail.is_unchanged(kept)
+        later_than(time.time_ns(), elsewhere.parent)
+        os.utime(path)
+        assert not trail.is_unchanged(kept)
+
+
+def test_a_part_whose_folder_is_gone_has_changed(elsewhere: Path) -> None:
+    write(elsewhere / "there" / "SKILL.md", "one")
+    steps = trail.Steps()
+    steps.paths.append(str(elsewhere / "there" / "SKILL.md"))
+    kept = steps.trail("", 0, time.time_ns() + LATER)
+    assert kept is not None
+    assert trail.is_unchanged(kept)
+    shutil.rmtree(elsewhere / "there")
+    assert not trail.is_unchanged(kept)
+
+
+def test_a_folder_that_may_only_be_searched_still_has_a_trail(elsewhere: Path) -> None:
+    if not hasattr(os, "O_PATH"):
+        pytest.skip("this system opens a folder only to read it")
+    write(elsewhere / "closed" / "open" / "SKILL.md", "one")
+    write(elsewhere / "closed" / "other" / "SKILL.md", "one")
+    steps = trail.Steps()
+    steps.paths += [str(elsewhere / "closed" / name / "SKILL.md") for name in ("open", "other")]
+    os.chmod(elsewhere / "closed", 0o311)
+    try:
+        kept = steps.trail("", 0, time.time_ns() + LATER)
+        assert kept is not None
+        assert trail.is_unchanged(kept)
+    finally:
+        os.chmod(elsewhere / "closed", 0o755)

@@ -82,7 +82,8 @@ class World:
         self.tasks.append(task)
         return self.prepared(agent, step, text)
 
-    def model(self, name: str) -> Model:
+    def model(self, name: str, agent_id: str = "") -> Model:
+        assert isinstance(agent_id, str)
         self.models.append(name)
         return self._model
 

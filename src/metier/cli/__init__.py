@@ -1,7 +1,6 @@
 """The command line: a thin surface over `Catalog`."""
 
 import os
-import shlex
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -131,6 +130,8 @@ def _moved(old: str, others: Sequence[str]) -> UsageError:
     new = MOVED[old]
     name, option, _ = new.partition(" --")
     is_kept = others and not (option and others[0].startswith("-"))
+    import shlex  # few commands were called otherwise
+
     command = shlex.join([*new.split(), *others]) if is_kept else f"{name} --help"
     return UsageError(f"'metier {old}' is now 'metier {new}'", hint=f"metier {command}")
 

@@ -21,19 +21,31 @@ def _complete(_ctx: Any, _parameter: Any, incomplete: str) -> list[CompletionIte
 def command(session: Session, code: str | None) -> None:
     """Explain a finding or an error: why it matters, a bad and a good example.
 
-    Without CODE every code is listed.
+    Without CODE every code is listed; the beginning of codes, such as SK3, lists a family.
     """
     findings = {**CODES, **errors()}
     if code is None:
         _list(session, findings)
         return
     wanted = code.upper()
+    if wanted not in findings and wanted and (family := _family(wanted)):
+        _list(session, family)
+        return
     if wanted not in findings:
         raise NotFoundError(f"unknown code '{code}'", hint="metier explain lists all codes")
     if session.as_json:
         session.print_json({"code": wanted, **_fields(findings[wanted])})
     else:
         _print(wanted, findings[wanted])
+
+
+def _family(beginning: str) -> dict[str, Finding]:
+    """The codes that begin alike: those of findings, else those of errors."""
+    for codes in (CODES, errors()):
+        found = {code: one for code, one in codes.items() if code.startswith(beginning)}
+        if found:
+            return found
+    return {}
 
 
 def _list(session: Session, findings: dict[str, Finding]) -> None:

@@ -44,7 +44,7 @@ def _list(session: Session, limit: int | None) -> int:
     """List the stored reports, newest first."""
     rows = []
     with session.catalog() as catalog:
-        for found in catalog.reports.summaries():
+        for found in catalog.report_store.summaries():
             if isinstance(found, MetierError):
                 session.note(f"warning: {found.message}: {found.hint}")
             else:
@@ -85,7 +85,7 @@ def _summary(report: Report) -> dict[str, Any]:
 def _show(session: Session, report: str) -> int:
     """Show a report."""
     with session.catalog() as catalog:
-        found = catalog.reports.find(report)
+        found = catalog.report_store.find(report)
         if session.as_json:
             session.print_json(found)
             return 0
@@ -106,7 +106,7 @@ def _explain(session: Session, report: str, candidate: str | None) -> int:
     By default REPORT is the last report, and CANDIDATE, a name or an id, is every chosen candidate.
     """
     with session.catalog() as catalog:
-        found = catalog.reports.find(report)
+        found = catalog.report_store.find(report)
     parts = explain(found, candidate)
     if session.as_json:
         candidates = [one.to_json() for one in parts]
@@ -128,7 +128,7 @@ def _diff(session: Session, old: str, new: str) -> int:
     Exit code 1 when they differ in more than their id and time.
     """
     with session.catalog() as catalog:
-        found = compare(catalog.reports.find(old), catalog.reports.find(new))
+        found = compare(catalog.report_store.find(old), catalog.report_store.find(new))
     if session.as_json:
         session.print_json(found)
     elif found["equal"]:

@@ -1,6 +1,5 @@
 """`metier resolve`"""
 
-import shlex
 import sys
 from collections.abc import Sequence
 
@@ -117,7 +116,7 @@ def _finish(
     session: Session, catalog: Catalog, report: Report, *, can_ask: bool, everyone: bool
 ) -> int:
     """Store and print the report, and ask for a pending decision; the exit code."""
-    is_kept = bool(catalog.reports.keep(report))
+    is_kept = bool(catalog.report_store.keep(report))
     if session.as_json:
         session.print_json(report)
     else:
@@ -129,7 +128,7 @@ def _finish(
             session.note(how_to_continue(session, report.id if is_kept else ""))
         else:
             report = report.decided(answer)
-            catalog.reports.keep(report)
+            catalog.report_store.keep(report)
             click.echo(_settled(report))
     if not session.as_json:
         stored = f"report {report.id}: metier reports show {report.id}"
@@ -157,6 +156,8 @@ def _ask(report: Report) -> Decision | None:
 def how_to_continue(session: Session, report_id: str) -> str:
     if not report_id:
         return f"to continue: the same command with --decision {_ANY_DECISION}"
+    import shlex  # few resolutions wait
+
     root = f" --root {shlex.quote(session.root)}" if session.root else ""
     return f"to continue: metier resolve --continue {report_id} --decision {_ANY_DECISION}{root}"
 
@@ -187,7 +188,7 @@ def _may_probe(candidate: Candidate, capability: str) -> bool:
 def _continue(session: Session, catalog: Catalog, wanted: str, decision: Decision | None) -> int:
     if decision is None:
         raise UsageError("--continue needs --decision", hint=f"one of {', '.join(DECISIONS)}")
-    report = catalog.decide(catalog.reports.find(wanted).id, decision)
+    report = catalog.decide(catalog.report_store.find(wanted).id, decision)
     if session.as_json:
         session.print_json(report)
     else:

@@ -69,14 +69,34 @@ def _models(table: Mapping[str, Any], _source: str) -> ModelSettings:
     return ModelSettings(table.get("default", ""), providers)
 
 
-def _tools(table: Mapping[str, Any], _source: str) -> ToolSettings:
-    """`allow = […]`, and a table `[tools.NAME]` for each command."""
+def _tools(table: Mapping[str, Any], source: str) -> ToolSettings:
+    """`allow = […]`, and a table `[tools.NAME]` for each command or function."""
+    for name, entry in table.items():
+        if name != "allow":
+            _check_tool(dotted(("tools", name)), entry, source)
     commands = (
         CommandSetting(name=name, **_entry("tools", entry))
         for name, entry in table.items()
         if name != "allow"
     )
     return ToolSettings(tuple(table.get("allow", ())), tuple(commands))
+
+
+_OF_FUNCTIONS = {"function", "description", "folder", "timeout"}
+
+
+def _check_tool(key: str, entry: Mapping[str, Any], source: str) -> None:
+    """Raise `ConfigError` unless it is either a command or a function."""
+    if ("argv" in entry) == ("function" in entry):
+        raise wrong(key, "a table with either 'argv' or 'function'", source)
+    function = entry.get("function")
+    if function is None:
+        return
+    module, colon, name = function.partition(":")
+    if not colon or not all(map(str.isidentifier, (*module.split("."), *name.split(".")))):
+        raise wrong(f"{key}.function", "a function as 'package.module:name'", source)
+    for other in sorted(entry.keys() - _OF_FUNCTIONS):
+        raise wrong(f"{key}.{other}", "set only beside 'argv'", source)
 
 
 def _servers(table: Mapping[str, Any], source: str) -> tuple[ServerSetting, ...]:

@@ -31,11 +31,12 @@ def described(powers: Powers) -> list[tuple[str, str]]:
 def _setting(key: str, value: Any, powers: Powers) -> tuple[str, str]:
     table, _, name = key.partition(".")
     entry = value if isinstance(value, Mapping) else {}
-    if table == "tools" and "argv" in entry:
+    if table == "tools" and {"argv", "function"} & entry.keys():
         asks = name in (powers.settings.get("tools.allow") or ())
         consent = "; asks for your consent" if asks else ""
-        shown = f"{_argv(entry['argv'])}{_folder(entry)}{_variables(entry)}{_rest(entry)}"
-        return "command", f"{name}: {shown}{consent}"
+        what = _argv(entry["argv"]) if "argv" in entry else entry["function"]
+        shown = f"{what}{_folder(entry)}{_variables(entry)}{_rest(entry)}"
+        return "command" if "argv" in entry else "function", f"{name}: {shown}{consent}"
     if table == "mcp" and "command" in entry:
         command = _argv([entry["command"], *(entry.get("args") or ())])
         more = f"{_folder(entry)}{_pairs(entry, 'env')}{_rest(entry)}"
@@ -74,7 +75,7 @@ def _variables(entry: Mapping[str, Any]) -> str:
     return f"; sees {', '.join(map(str, names))}" if isinstance(names, list) and names else ""
 
 
-_SHOWN = {"argv", "folder", "environment", "command", "args", "env", "url", "headers"}
+_SHOWN = {"argv", "function", "folder", "environment", "command", "args", "env", "url", "headers"}
 
 
 def _rest(entry: Mapping[str, Any]) -> str:

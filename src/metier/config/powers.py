@@ -1,6 +1,5 @@
 """The power set of a workspace: what it can do once it is trusted, and its digest."""
 
-import hashlib
 import json
 import os
 import re
@@ -10,6 +9,7 @@ from typing import Any, NamedTuple
 from metier.config.layers import Layer
 from metier.config.merging import is_inside_text
 from metier.config.settings import class_of, entries
+from metier.core.digests import sha256
 from metier.core.paths import is_inside
 from metier.storage.room import regular_digest
 from metier.values.trust import NOTHING, Consent
@@ -100,7 +100,7 @@ def encoder_host(entry: Mapping[str, Any]) -> str:
 
 def _json_digest(value: Any) -> str:
     text = json.dumps(value, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
+    return sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
 def power_settings(layers: Sequence[Layer], workspace: str) -> dict[str, Any]:
@@ -154,6 +154,7 @@ def files_of(setting: tuple[str, Any], workspace: str) -> list[str]:
     env = entry.get("env")
     argv = [entry.get("command"), *_list(entry.get("args")), *_list(entry.get("argv"))]
     argv += list(env.values()) if isinstance(env, Mapping) else []
+    argv += module_argv(entry.get("function"))
     words = [word for word in argv if isinstance(word, str) and word]
     folder = entry.get("folder")
     folders = {workspace, os.path.join(workspace, folder if isinstance(folder, str) else "")}
@@ -162,6 +163,12 @@ def files_of(setting: tuple[str, Any], workspace: str) -> list[str]:
     inside = {_inside(part, base, workspace) for part in parts for base in folders}
     found |= {path for path in inside if path and _is_program(os.path.join(workspace, path))}
     return sorted(path for path in found if path)
+
+
+def module_argv(function: Any) -> list[str]:
+    """The command that imports the module of a function `package.module:name`."""
+    module = function.partition(":")[0] if isinstance(function, str) else ""
+    return ["python", "-m", module] if module else []
 
 
 def _encoder_files(entry: Mapping[str, Any], workspace: str) -> list[str]:
@@ -197,8 +204,16 @@ def _names(argv: Sequence[str]) -> Iterator[str]:
         after_m = index > 0 and argv[index - 1] == "-m"
         module = word if after_m else word.removeprefix("-m")
         if after_m or (index and module != word):
-            parts = module.replace(".", "/")
-            yield from (f"{parts}.py", f"{parts}/__main__.py", f"{parts}/__init__.py")
+            yield from _module_files(module)
+
+
+def _module_files(module: str) -> Iterator[str]:
+    """What Python reads to import a module: the packages around it, too."""
+    path = module.replace(".", "/")
+    yield from (f"{path}.py", f"{path}/__main__.py")
+    while path:
+        yield f"{path}/__init__.py"
+        path = path.rpartition("/")[0]
 
 
 _PARTS = re.compile(r"[\w./+@-]+")

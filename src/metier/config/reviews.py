@@ -92,13 +92,13 @@ class ReviewRecord:
         except OSError as error:
             raise self._broken(error.strerror or str(error)) from None
         try:
-            data = json.loads(raw)
+            data: Any = json.loads(raw)
         except (ValueError, RecursionError) as error:
             raise self._broken(f"not valid JSON: {why_not_json(error, raw)}") from None
         is_ours = isinstance(data, dict) and data.get("version") == VERSION
         if not is_ours or data.get("workspace") != self._workspace:
             raise self._broken(f"it is not a review record of version {VERSION}")
-        return data
+        return dict(data)
 
     def _section(self, data: Mapping[str, Any], name: str) -> dict[str, Any]:
         section = data.get(name, {})

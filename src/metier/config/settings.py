@@ -57,7 +57,8 @@ _PRICES = _table(others=_table({"input": _DOLLARS, "output": _DOLLARS}))
 _PROVIDER = _table({"base-url": text(), "api-key-env": text(), "prices": _PRICES})
 _COMMAND = _table(
     {
-        "argv": _ARGV,
+        "argv": _ARGV._replace(required=False),
+        "function": text(shortest=1),
         "description": text(),
         "schema": _table(),
         "folder": text(),

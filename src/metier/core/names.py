@@ -1,11 +1,11 @@
 """Names: the rule for capability and skill names, ids made from file names, canonical ids."""
 
-import hashlib
 import re
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
+from metier.core.digests import sha256
 from metier.core.paths import without_md
 
 _CAPABILITY = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*\Z")
@@ -60,7 +60,7 @@ def name_in_plugin(name: str, plugin: str) -> str:
 
 
 def stable_hash(candidate_id: str) -> str:
-    return hashlib.sha256(candidate_id.lower().encode()).hexdigest()
+    return sha256(candidate_id.lower().encode()).hexdigest()
 
 
 def camel_case(fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -318,6 +318,15 @@ def _kind_of_file(folder: str, name: str, workspace: str, config: Config) -> Kin
     return "agent" if name.endswith((".yaml", ".yml", ".json")) else None
 
 
+def kind_folders(workspace: str, config: Config) -> dict[str, set[Kind]]:
+    """The folders of abilities, cards and agents, resolved → their kinds."""
+    found: dict[str, set[Kind]] = {}
+    for kind, folders in _folders(config).items():
+        for folder in matching(folders, workspace):
+            found.setdefault(os.path.realpath(os.path.join(workspace, folder)), set()).add(kind)
+    return found
+
+
 def _kind_by_folder(real: str, workspace: str, config: Config) -> Kind | None:
     for kind, folders in _folders(config).items():
         for folder in matching(folders, workspace):

@@ -2,8 +2,7 @@
 
 import os
 from array import array
-from collections.abc import Iterable
-from operator import attrgetter
+from collections.abc import Sequence
 
 from metier.values.files import Trail
 
@@ -11,9 +10,9 @@ _FRESH_NS = 2_000_000_000
 """What changed this shortly before a walk may change again within one clock tick."""
 _PART = 500
 """Paths per part: a change is found without a look at the parts behind it."""
-_END = "\0"
-_changed = attrgetter("st_ctime_ns")
-"""A file that takes the place of another changes its folder, which is in the trail too."""
+_END = b"\0"
+_SEARCH = getattr(os, "O_PATH", os.O_RDONLY)
+"""Opens a folder to look up names in it; with `O_PATH` it need not be readable."""
 
 
 class Steps:
@@ -51,24 +50,23 @@ class Steps:
         for path in sorted(set(self.paths)):  # a folder before its files: both are read at once
             (there if os.path.exists(path) else absent).append(path)
         try:
-            times = _times(map(os.fsencode, there))
+            grouped = [_below_one(there[at : at + _PART]) for at in range(0, len(there), _PART)]
+            times = [_times(folder, paths) for folder, paths in grouped]
             "".join((*there, *absent, *self.links, *self.links.values())).encode()
         except (OSError, OverflowError, UnicodeEncodeError):
             return None
-        if max(times, default=0) >= started - _FRESH_NS:
+        if max(map(max, times), default=0) >= started - _FRESH_NS:
             return None
-        parts = [
-            (_END.join(there[start : start + _PART]), times[start : start + _PART].tobytes())
-            for start in range(0, len(there), _PART)
-        ]
+        parts = [(*one, part.tobytes()) for one, part in zip(grouped, times, strict=True)]
         return Trail(key, found, parts, absent, self.links)
 
 
 def is_unchanged(trail: Trail) -> bool:
     """Whether everything that the walks looked at is unchanged."""
     try:
-        if any(_times(_split(paths)).tobytes() != times for paths, times in trail.parts):
-            return False
+        for folder, paths, times in trail.parts:
+            if _times(folder, paths).tobytes() != times:
+                return False
     except (OSError, OverflowError):
         return False
     return not any(map(os.path.exists, trail.absent)) and all(
@@ -76,10 +74,22 @@ def is_unchanged(trail: Trail) -> bool:
     )
 
 
-def _split(paths: str) -> list[bytes]:
-    """The paths of a part, encoded at once: that is cheaper than a path at a time."""
-    return os.fsencode(paths).split(_END.encode())
+def _below_one(paths: Sequence[str]) -> tuple[str, bytes]:
+    """The deepest folder around sorted paths, with its slash, and the paths in it, joined."""
+    ends = paths[0], paths[-1]
+    shared = os.path.commonprefix(ends)  # noqa: RUF071  # as texts: all between have it too
+    folder = shared[: shared.rfind("/") + 1]
+    return folder, _END.join(os.fsencode(path[len(folder) :] or ".") for path in paths)
 
 
-def _times(paths: Iterable[bytes]) -> "array[int]":
-    return array("q", map(_changed, map(os.stat, paths)))
+def _times(folder: str, paths: bytes) -> "array[int]":
+    """When each path in a folder last changed in any way.
+
+    A file that takes the place of another changes its folder, which is in the trail too. The folder
+    is opened once: the system looks up short paths a third faster than whole ones.
+    """
+    opened = os.open(folder, _SEARCH)
+    try:
+        return array("q", [os.stat(path, dir_fd=opened).st_ctime_ns for path in paths.split(_END)])
+    finally:
+        os.close(opened)

@@ -96,6 +96,15 @@ def _once(found: list[Found]) -> list[Found]:
     return list(kept.values())
 
 
+def is_document(kind: Kind, name: str) -> bool:
+    """Whether a file in a folder of abilities, cards or agents is one, by its name."""
+    if name.startswith("."):
+        return False
+    if is_markdown(name):
+        return kind != "card" or f"{without_md(name)}.md" not in NO_CARDS
+    return name.endswith(SUFFIXES[kind])
+
+
 class _Walk:
     """The walk below one root."""
 
@@ -184,11 +193,7 @@ class _Walk:
     def _is_wanted(self, name: str) -> bool:
         if self._root.only:
             return name == self._root.only
-        if name.startswith("."):
-            return False
-        if is_markdown(name):
-            return self._root.kind != "card" or f"{without_md(name)}.md" not in NO_CARDS
-        return name.endswith(SUFFIXES[self._root.kind])
+        return is_document(self._root.kind, name)
 
     def _descend(self, top: str, shown_as: str | None = None) -> None:
         """Walk real folders below `top`; `shown_as` is the link through which it was reached."""

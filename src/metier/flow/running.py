@@ -6,29 +6,28 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from metier.config.consent import consented
-from metier.core.budget import fit
 from metier.core.nearest import did_you_mean
-from metier.core.render import BETWEEN_REFERENCES, REFERENCE_PREAMBLE, as_reference
-from metier.errors import MetierError, NotFoundError, UsageError
+from metier.errors import NotFoundError, UsageError
+from metier.flow.agent import Agent
 from metier.flow.agent_powers import check_agent, powers_of
 from metier.flow.live_tries import TRY, live_try
 from metier.flow.run_catalog import RunCatalog
+from metier.flow.skill_bodies import NO_BODIES, SkillBodies, skill_bodies, warning
 from metier.flow.state import StateSettings, state_settings
 from metier.index.agents import stored_agents
 from metier.index.documents import no_such_document
-from metier.inject.sanitize import sanitize_capability_content
 from metier.run.checkpoints import CheckpointStore
 from metier.run.leases import Leases
-from metier.run.models import Price, model_for, price_of
+from metier.run.models import Price, model_for, price_of, using
 from metier.run.runner import Runner
 from metier.run.services import Prepared
 from metier.run.sqlite_store import SqliteRunStore
 from metier.run.store import RunStore
 from metier.run.telemetry import spans
-from metier.run.tool import Tool, ToolContext
+from metier.run.tool import Function, Tool, ToolContext
 from metier.run.tools import ToolExecutor, connected, toolbox
 from metier.storage.database import IN_MEMORY
 from metier.storage.workspace import RUNS_FILE
@@ -41,18 +40,10 @@ from metier.values.agents import (
     named_tools,
 )
 from metier.values.models import Model
-from metier.values.outcomes import Issue
 from metier.values.runs import Failure, OnEvent, RunResult
 from metier.values.settings import QueueSetting
 
 _BETWEEN = "\n\n"
-
-
-class Bodies(NamedTuple):
-    text: str = ""
-    excluded: Sequence[str] = ()
-    """Skills that are not in the text."""
-    warnings: Sequence[Mapping[str, str]] = ()
 
 
 class Agency:
@@ -74,6 +65,9 @@ class Agency:
         """Tools that were allowed in this process."""
         self._is_reviewed = True
         """Whether recorded consent counts: not for a run whose agent has changed."""
+        self._added: dict[str, Agent] = {}
+        self._functions: dict[str, Tool | Function] = {}
+        """Those of added agents, by name."""
 
     def for_one_run(self) -> "Agency":
         """An agency with the same store, leases, consent and registered functions; do not close it.
@@ -83,6 +77,7 @@ class Agency:
         made = Agency(self._catalog, self._secret)
         made.store, made.leases = self.store, self.leases
         made.consent, made._is_shared = self.consent, self._is_shared
+        made._added, made._functions = self._added, self._functions
         for tool in self.tools.registered():
             if not made.tools.is_tool_available(tool.name):
                 made.tools.register(tool)
@@ -171,8 +166,34 @@ class Agency:
 
     # Agents
 
-    def profiles(self) -> list[AgentProfile]:
+    def add(self, agent: Agent) -> None:
+        """Add an agent for as long as the catalog is open, with its functions.
+
+        Raises `UsageError` if a file, or another function, has its name.
+        """
+        known = self._added.get(agent.id)
+        row = next((one for one in self._stored() if one.agent_id == agent.id), None)
+        if row is not None and row.path:
+            raise UsageError(
+                f"there is an agent '{agent.id}' already", where=row.path, hint="use another id"
+            )
+        replaced = known.functions if known is not None else {}
+        for name, function in agent.functions.items():
+            if self._functions.get(name) is not function:
+                if name in replaced:
+                    self.tools.remove(name)
+                self.tools.register(function)
+                self._functions[name] = function
+        self._added[agent.id] = agent
+
+    def _stored(self) -> list[AgentProfile]:
         return stored_agents(self._catalog.store)
+
+    def profiles(self) -> list[AgentProfile]:
+        if not self._added:
+            return self._stored()
+        others = [one for one in self._stored() if one.agent_id not in self._added]
+        return [*(AgentProfile.of(one.to_profile()) for one in self._added.values()), *others]
 
     def profile(self, agent_id: str) -> AgentProfile | None:
         return next((one for one in self.profiles() if one.agent_id == agent_id), None)
@@ -195,20 +216,23 @@ class Agency:
 
     async def run(
         self,
-        agent: str,
+        agent: str | Agent,
         task: str,
         *,
         input: Any = None,
-        model: str = "",
+        model: str | Model = "",
         execution: Execution | None = None,
         on_event: OnEvent | None = None,
     ) -> RunResult:
-        profile = self.startable(agent)
-        async with self._servers(profile):
-            return await self.runner.run(
-                profile, task, input=input, model=model, execution=execution,
-                documents=self.documents(), on_event=on_event,
-            )  # fmt: skip
+        if isinstance(agent, Agent):
+            self.add(agent)
+        profile = self.startable(agent if isinstance(agent, str) else agent.id)
+        with contextlib.nullcontext(model) if isinstance(model, str) else using(model) as name:
+            async with self._servers(profile):
+                return await self.runner.run(
+                    profile, task, input=input, model=name, execution=execution,
+                    documents=self.documents(), on_event=on_event,
+                )  # fmt: skip
 
     def startable(self, agent: str) -> AgentProfile:
         """The profile of an agent that may run. Raises `TrustError`, among others."""
@@ -225,14 +249,17 @@ class Agency:
         """The digest of the workspace's documents, which a run on shared state records."""
         return self._catalog.documents_digest() if self._is_shared else ""
 
-    async def resume(self, run_id: str, *, on_event: OnEvent | None = None) -> RunResult:
+    async def resume(
+        self, run_id: str, *, model: Model | None = None, on_event: OnEvent | None = None
+    ) -> RunResult:
         self._catalog.require_trust("resuming a run")
         run = self.store.run(run_id)
         now = self.profile(run.agent_id)
         self.check_stored(AgentProfile.of(run.profile))
-        async with self._servers(AgentProfile.of(run.profile)):
-            limits = now.limits if now is not None else None
-            return await self.runner.resume(run_id, limits=limits, on_event=on_event)
+        with using(model) if model is not None else contextlib.nullcontext():
+            async with self._servers(AgentProfile.of(run.profile)):
+                limits = now.limits if now is not None else None
+                return await self.runner.resume(run_id, limits=limits, on_event=on_event)
 
     async def fork(
         self,
@@ -247,6 +274,10 @@ class Agency:
         self.check_stored(profile)
         async with self._servers(profile):
             return await self.runner.fork(run_id, checkpoint_id, input=input, on_event=on_event)
+
+    def result(self, run_id: str) -> RunResult:
+        """The stored state of a run. Raises `NotFoundError`."""
+        return self.runner.result(run_id)
 
     def spans(self) -> OnEvent | None:
         """A listener that makes OpenTelemetry spans, if tracing is set up."""
@@ -310,8 +341,14 @@ class Agency:
 
     # What a run needs
 
-    def model(self, name: str) -> Model:
-        """The model of that name, else the default of the settings, else the offline model."""
+    def model(self, name: str, agent_id: str = "") -> Model:
+        """The model of that name, else the default of the settings, else the offline model.
+
+        The object that an agent was made with comes before a model of the settings.
+        """
+        added = self._added.get(agent_id)
+        if added is not None and added.own_model is not None and added.own_model.name == name:
+            return added.own_model
         settings = self._catalog.config.models
         return model_for(name or settings.default or "offline", settings=settings.providers)
 
@@ -327,7 +364,7 @@ class Agency:
         """Inject providers of what the step requires, then abilities for `text` and `task`."""
         requires = tuple(dict.fromkeys((*agent.requires, *step.requires)))
         record: dict[str, Any] = {}
-        bodies = Bodies()
+        bodies = NO_BODIES
         providers: Sequence[str] = ()
         messages = [text] if task in text else [task, text]
         if requires:
@@ -344,7 +381,9 @@ class Agency:
                 return Prepared(record=record, failure=failure)
             providers = resolution.selected
             taken = self._core_tokens(agent, messages)
-            bodies = self._bodies(providers, agent.ability_tokens, taken)
+            bodies = skill_bodies(
+                self._catalog, providers, agent.ability_tokens - taken, self._secret
+            )
             record |= {"providers": list(providers), "providersLeftOut": list(bodies.excluded)}
         if step.type != "prompt":
             return Prepared(record=record, providers=providers)
@@ -361,7 +400,7 @@ class Agency:
         agent: AgentProfile,
         messages: Sequence[str],
         record: dict[str, Any],
-        bodies: Bodies,
+        bodies: SkillBodies,
         providers: Sequence[str],
     ) -> Prepared:
         count, least = self._catalog.count_tokens, self._catalog.config.ability_signal
@@ -375,7 +414,7 @@ class Agency:
             include_untrusted=False,
         )
         errors = [issue for issue in injection.issues if issue.is_error]
-        issues = [_warning(issue) for issue in injection.issues if issue.severity == "warning"]
+        issues = [warning(issue) for issue in injection.issues if issue.severity == "warning"]
         record |= {"minSignal": least, "warnings": [*bodies.warnings, *issues]}
         if injection.failed:
             return Prepared(record=record, failure=Failure(errors[0].code, errors[0].message))
@@ -401,47 +440,3 @@ class Agency:
             include_untrusted=False,
         )
         return self._catalog.count_tokens(alone.text + _BETWEEN) if alone.text else 0
-
-    def _bodies(self, providers: Sequence[str], limit: int, taken: int) -> Bodies:
-        """The fenced bodies of skills that fit into what is left of the limit."""
-        parts: dict[str, str] = {}
-        warnings: list[Mapping[str, str]] = []
-        for provider in providers:
-            try:
-                row = self._catalog.row("skill", provider)
-                body = self._catalog.document(row).body
-            except MetierError as error:
-                warnings.append(_entry(error.code, error.message, error.where, error.hint))
-                continue
-            clean = sanitize_capability_content(body, row.path)
-            warnings += [_warning(issue) for issue in clean.issues if issue.severity != "info"]
-            if not clean.rejected:
-                parts[provider] = as_reference(
-                    clean.text, kind="skill", id=row.name, source=row.path,
-                    sha256=row.sha256, secret=self._secret(),
-                )  # fmt: skip
-        fitted = fit(
-            list(parts.values()),
-            max(0, limit - taken),
-            separator=BETWEEN_REFERENCES,
-            count=self._catalog.count_tokens,
-            overflow="skip",
-            start=REFERENCE_PREAMBLE,
-        )
-        names = list(parts)
-        warnings += [_too_long(names[number], limit) for number in fitted.left]
-        injected = {names[number] for number in fitted.taken}
-        return Bodies(fitted.text, [one for one in providers if one not in injected], warnings)
-
-
-def _warning(issue: Issue) -> dict[str, str]:
-    return _entry(issue.code, issue.message, issue.path, issue.hint)
-
-
-def _too_long(provider: str, limit: int) -> dict[str, str]:
-    message = f"skill '{provider}' does not fit into what is left of the limit of {limit} tokens"
-    return _entry("SKILL_TRUNCATED", message, "", "raise abilities.maxTokens of the agent")
-
-
-def _entry(code: str, message: str, path: str, hint: str) -> dict[str, str]:
-    return {"code": code, "message": message, "path": path, "hint": hint}

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterable
-from hashlib import sha256
 from typing import Any
 
 from metier.core.names import canonical_id
@@ -162,6 +161,8 @@ def documents_digest(store: Store) -> str:
         "SELECT kind, handle, sha256 FROM document"
         " WHERE state = 'active' AND origin != 'user' ORDER BY kind, handle, sha256"
     )
+    from hashlib import sha256  # it loads OpenSSL, and few commands need it
+
     return sha256(repr(rows).encode()).hexdigest()
 
 

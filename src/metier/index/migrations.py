@@ -100,7 +100,7 @@ _TABLES = {
         review TEXT NOT NULL,
         UNIQUE (path, kind)
     )""",
-    "skill_columns": "(texts TEXT NOT NULL, numbers BLOB NOT NULL)",
+    "skill_columns": "(ids TEXT NOT NULL, sources TEXT NOT NULL, numbers BLOB NOT NULL)",
     "setting": "(name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
     "listing": "(text TEXT NOT NULL)",
     "trail": """(
@@ -117,11 +117,11 @@ _TABLES = {
         contents TEXT NOT NULL,
         problem TEXT NOT NULL
     ) WITHOUT ROWID""",
-    "trail_part": "(paths TEXT NOT NULL, times BLOB NOT NULL)",
+    "trail_part": "(folder TEXT NOT NULL, paths BLOB NOT NULL, times BLOB NOT NULL)",
 }
 DOCUMENT_INDEXES = {
     "document_by_handle": "document (handle, kind)",
-    "document_by_state": "document (kind, state, name, path, source, manual)",
+    "document_by_state": "document (kind, state, name, path, source, manual, reason)",
     "document_by_plugin": "document (plugin, team) WHERE plugin != ''",
     "document_by_team": "document (team, plugin) WHERE team != ''",
     "document_by_claims": "document (key) WHERE claims != ''",
@@ -134,7 +134,7 @@ _INDEXES = (
     "CREATE INDEX posting_by_term ON posting (field, term, found)",
 )
 _OLD_TABLES = ("skill_stem", "ability_word")
-_EMPTY_STEPS = 14
+_EMPTY_STEPS = 15
 
 MIGRATIONS: tuple[Migration, ...] = (
     Migration(

@@ -9,7 +9,7 @@ from metier.index.store import Store
 from metier.values.files import Trail
 
 _KEPT = "SELECT key, found, absent, links FROM trail"
-_PARTS = "SELECT paths, times FROM trail_part ORDER BY rowid"
+_PARTS = "SELECT folder, paths, times FROM trail_part ORDER BY rowid"
 
 
 def kept_trail(store: Store) -> Trail | None:
@@ -32,7 +32,7 @@ def keep_trail(store: Store, trail: Trail, version: int) -> None:
             if store.data_version() == version:
                 forget_trail(connection)
                 connection.execute("INSERT INTO trail VALUES (?, ?, ?, ?)", row)
-                connection.executemany("INSERT INTO trail_part VALUES (?, ?)", trail.parts)
+                connection.executemany("INSERT INTO trail_part VALUES (?, ?, ?)", trail.parts)
 
 
 def forget_trail(connection: sqlite3.Connection) -> None:

@@ -167,6 +167,10 @@ class Runner:
         self._store.add(new, steps)
         return await self._resume(self._store.run(new.run_id), None, on_event)
 
+    def result(self, run_id: str) -> RunResult:
+        """The stored state of a run and its steps. Raises `NotFoundError`."""
+        return self._stored_result(self._store.run(run_id))
+
     def cancel(self, run_id: str) -> bool:
         """Cancel a run in this or another process; whether any process was executing it."""
         live, task = self._live.get(run_id, (None, None))

@@ -32,8 +32,8 @@ class Services(Protocol):
     def prepare(self, agent: AgentProfile, step: WorkflowStep, text: str, task: str) -> Prepared:
         """What to inject into a step that asks `text`, in a run of `task`."""
 
-    def model(self, name: str) -> Model:
-        """The model of that name, or the default."""
+    def model(self, name: str, agent_id: str = "") -> Model:
+        """The model of that name for an agent, or the default."""
 
     def record_outcome(self, provider: str, *, success: bool) -> None: ...
 

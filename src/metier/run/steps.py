@@ -220,7 +220,9 @@ async def _prompt(live: LiveRun, step: ReadyStep, names: Names, suffix: str, att
     allowed = [tool.name for tool in offered]
     calls = itertools.count(1)
     return await ask_model(
-        live.services.model(live.run.request.get("model") or live.profile.model),
+        live.services.model(
+            live.run.request.get("model") or live.profile.model, live.profile.agent_id
+        ),
         live.profile,
         step.declared.config,
         f"{injected.text}\n\n{live.profile.system_prompt}".strip(),

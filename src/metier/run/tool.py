@@ -10,7 +10,15 @@ import threading
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, NotRequired, get_args
+from typing import (
+    Any,
+    Literal,
+    NamedTuple,
+    NotRequired,
+    TypeVar,
+    get_args,
+    overload,
+)
 
 from metier.core.json_values import NotJsonError, Schema, freeze, json_copy, listed
 from metier.core.text import printable
@@ -123,6 +131,39 @@ def one_line(text: str) -> str:
 
 
 Function = Callable[..., Any]
+F = TypeVar("F", bound=Function)
+_OPTIONS = "__metier_tool__"
+
+
+@overload
+def tool(function: F) -> F: ...
+@overload
+def tool(
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    timeout: float | None = None,
+    needs_consent: bool = False,
+) -> Callable[[F], F]: ...
+def tool(function: F | None = None, **options: Any) -> F | Callable[[F], F]:
+    """Mark a function as a tool for agents; it stays a function that can be called.
+
+    The name and the description are by default the function's, the schema comes from its
+    annotations; `timeout` is in seconds.
+    """
+
+    def marked(fn: F) -> F:
+        setattr(fn, _OPTIONS, options)
+        return fn
+
+    return marked if function is None else marked(function)
+
+
+def tool_of(function: Function) -> Tool:
+    """The tool that a function is, as `@tool` says. Raises `UsageError`."""
+    options: dict[str, Any] = getattr(function, _OPTIONS, {})
+    return function_tool(function, **options)
+
 
 _SECTION = re.compile(
     r"^(?:Args|Arguments|Parameters|Returns|Raises|Yields|Examples?|Notes?):[ \t]*$", re.MULTILINE

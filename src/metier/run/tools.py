@@ -19,8 +19,8 @@ from metier.run.tool import (
     ToolCode,
     ToolContext,
     ToolError,
-    function_tool,
     one_line,
+    tool_of,
 )
 from metier.values.agents import ToolResult
 from metier.values.models import ToolSpec
@@ -44,15 +44,30 @@ class ToolExecutor:
             raise UsageError("'consent' takes a collection of names or a function, not a text")
         self._tools: dict[str, Tool] = {}
         self._lent: dict[str, list[Tool]] = {}
+        self._functions: dict[str, Callable[[], Tool]] = {}
         self._consent: Consent = consent if callable(consent) else _by_name(frozenset(consent))
 
     def register(self, tool: Tool | Function) -> Tool:
         """Add a tool or a function. Raises `UsageError` when its name is taken."""
-        added = tool if isinstance(tool, Tool) else function_tool(tool)
+        added = tool if isinstance(tool, Tool) else tool_of(tool)
         if added.name in self._tools:
             raise UsageError(f"there is a tool '{added.name}' already", hint="use another name")
         self._tools[added.name] = added
         return added
+
+    def add_function(self, name: str, load: Callable[[], Tool]) -> None:
+        """Add a tool that `load_functions` loads."""
+        self._functions[name] = load
+
+    def load_functions(self, wanted: Collection[str]) -> None:
+        """Register those of the added functions that are wanted. Raises what loading raises."""
+        for name in [name for name in self._functions if name in wanted]:
+            self.register(self._functions[name]())
+            del self._functions[name]
+
+    def remove(self, name: str) -> None:
+        """Remove a registered tool, if there is one of that name."""
+        self._tools.pop(name, None)
 
     def registered(self) -> list[Tool]:
         """All tools but those that were lent."""
@@ -220,9 +235,21 @@ def toolbox(
     """An executor with the commands of the settings; `check` runs before a workspace's starts."""
     executor = ToolExecutor(consent=consent)
     for one in settings.commands:
+        if one.function:
+            executor.add_function(one.name, partial(_named_function, one, workspace, check))
+            continue
         tool = command_tool(one, workspace)
         executor.register(tool if one.is_users else _with_check(tool, one, check))
     return executor
+
+
+def _named_function(setting: CommandSetting, workspace: str, check: CheckFiles) -> Tool:
+    from metier.config.powers import module_argv  # few have any
+    from metier.run.named_functions import named_function
+
+    argv = module_argv(setting.function)
+    check_module = None if setting.is_users else partial(check, argv, setting.folder)
+    return named_function(setting, workspace, check_module)
 
 
 def _with_check(tool: Tool, setting: CommandSetting, check: CheckFiles) -> Tool:
@@ -253,7 +280,11 @@ async def connected(
     wanted: Collection[str],
     check: CheckFiles = nothing_to_check,
 ) -> AsyncIterator[None]:
-    """Lend the executor the `wanted` tools of servers; `check` runs before a workspace's starts."""
+    """Lend the executor the `wanted` tools of servers; `check` runs before a workspace's starts.
+
+    The wanted functions of the settings are imported. Raises `ConfigError` if one cannot be.
+    """
+    executor.load_functions(wanted)
     async with AsyncExitStack() as stack:
         for server in servers:
             names = sorted(one for one in wanted if one.startswith(f"{server.name}__"))

@@ -4,10 +4,12 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from metier.safety.markers import Edit, defused
 from metier.safety.phrases import find_phrases
+
+if TYPE_CHECKING:
+    from metier.safety.markers import Edit
 
 MOST_NAMED = 20
 """Findings of one kind that are listed one by one."""
@@ -57,6 +59,8 @@ class Examined(NamedTuple):
 
 def examine(text: str, start: int = 0) -> Examined:
     """Clean the text from `start`; a phrase or invisible character anywhere rejects it."""
+    from metier.safety.markers import defused  # names and descriptions are not defused
+
     clean, edits = defused(text[start:])
     edits = [edit._replace(start=edit.start + start, end=edit.end + start) for edit in edits]
     grave = find_overrides(text)
@@ -107,7 +111,7 @@ def _joins_emoji(text: str, at: int) -> bool:
     return before == "\ufe0f" or unicodedata.category(before) in ("So", "Sk")
 
 
-def _edit_findings(text: str, edits: Sequence[Edit]) -> Iterator[Finding]:
+def _edit_findings(text: str, edits: "Sequence[Edit]") -> Iterator[Finding]:
     for code, more in _MORE.items():
         found = [edit for edit in edits if (edit.kind == "comment") == (code == "SZ804")]
         for edit in found[:MOST_NAMED]:

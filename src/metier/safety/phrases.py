@@ -4,7 +4,6 @@ A text is read as it is, without tags, and without all markup. Each reading is r
 once as they are and once with digits and signs as the letters that they resemble.
 """
 
-import html
 import re
 from collections.abc import Iterator, Mapping
 from itertools import islice
@@ -165,11 +164,13 @@ class _Reading(NamedTuple):
 
 def _decoded(match: re.Match[str]) -> str:
     """The character of an entity; empty for markup."""
+    from html import unescape  # a large table, and few names and descriptions have entities
+
     if match["decimal"]:
-        return html.unescape(f"&#{match['decimal']};")
+        return unescape(f"&#{match['decimal']};")
     if match["hexadecimal"]:
-        return html.unescape(f"&#x{match['hexadecimal']};")
-    return html.unescape(f"&{match['named']};") if match["named"] else ""
+        return unescape(f"&#x{match['hexadecimal']};")
+    return unescape(f"&{match['named']};") if match["named"] else ""
 
 
 def _in_letters(read: str) -> Iterator[tuple[str, int]]:

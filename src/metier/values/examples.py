@@ -1,9 +1,9 @@
 """Examples: tasks that a document is for, or not."""
 
 import json
-from hashlib import sha256
 from typing import Any, NamedTuple
 
+from metier.core.digests import sha256
 from metier.values.files import Kind
 
 

@@ -178,8 +178,8 @@ class Trail(NamedTuple):
 
     key: str
     found: int
-    parts: Sequence[tuple[str, bytes]]
-    """Paths, joined by NUL, and the time at which each of them last changed in any way."""
+    parts: Sequence[tuple[str, bytes, bytes]]
+    """A folder, paths in it, joined by NUL, and the time of the last change of each, packed."""
     absent: Sequence[str]
     links: dict[str, str]
 

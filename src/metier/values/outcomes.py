@@ -1,10 +1,14 @@
 """Issues and outcomes: what the stages report without raising."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Generic, NamedTuple, TypeVar
+from functools import cache
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
-from metier.findings import CODES, SEVERITIES, Severity
 from metier.values.reviews import BLOCKED, HELD
+
+if TYPE_CHECKING:
+    from metier.findings import Severity
 
 T = TypeVar("T")
 
@@ -26,16 +30,18 @@ class Issue(NamedTuple):
     """The setting that it is about, if any: `mounts`, `folders.agents`."""
 
     @property
-    def severity(self) -> Severity:
-        return SEVERITIES[self.code]
+    def severity(self) -> "Severity":
+        severity: Severity = _findings().SEVERITIES[self.code]
+        return severity
 
     @property
     def fixable(self) -> bool:
-        return self.code in CODES and CODES[self.code].fixable and not self.left_alone
+        finding = _findings().CODES.get(self.code)
+        return finding is not None and finding.fixable and not self.left_alone
 
     @property
     def is_error(self) -> bool:
-        return SEVERITIES[self.code] == "error"
+        return self.severity == "error"
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -48,6 +54,13 @@ class Issue(NamedTuple):
             "hint": self.hint,
             "fixable": self.fixable,
         }
+
+
+@cache
+def _findings() -> ModuleType:
+    from metier import findings  # it reads its files, and many commands report nothing
+
+    return findings
 
 
 def has_errors(issues: Iterable[Issue]) -> bool:

@@ -1,8 +1,6 @@
 """What a skill consists of, what was reviewed of it, and what changed since."""
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
-from hashlib import sha256
 from typing import Any, NamedTuple
 
 from metier.values.trust import NOTHING
@@ -36,6 +34,9 @@ class Contents(NamedTuple):
     @property
     def digest(self) -> str:
         """Of all files; the other fields follow from these."""
+        import json  # hooks and most commands compute none
+        from hashlib import sha256
+
         content = {"files": dict(self.files), "scripts": sorted(self.scripts)}
         text = json.dumps(content, sort_keys=True, separators=(",", ":"))
         return f"sha256:{sha256(text.encode(errors='surrogatepass')).hexdigest()}"

@@ -29,10 +29,12 @@ class ModelSettings(NamedTuple):
 
 
 class CommandSetting(NamedTuple):
-    """A command that agents may call as a tool."""
+    """A command, or a Python function, that agents may call as a tool."""
 
     name: str
-    argv: tuple[str, ...]
+    argv: tuple[str, ...] = ()
+    function: str = ""
+    """`package.module:name`, in place of a command."""
     description: str = ""
     schema: Mapping[str, Any] | None = None
     folder: str = "."

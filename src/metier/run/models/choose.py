@@ -3,7 +3,9 @@
 import asyncio
 import os
 import threading
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -76,9 +78,27 @@ PROVIDERS = (
 """Those that pydantic_ai knows; any other needs an address in the settings."""
 
 
+_GIVEN: ContextVar[Model | None] = ContextVar("given model", default=None)
+
+
+@contextmanager
+def using(model: Model) -> Iterator[str]:
+    """The name of a model, which means the given object as long as it is in use.
+
+    A variable of the context keeps runs apart whose models have the same name.
+    """
+    token = _GIVEN.set(model)
+    try:
+        yield model.name
+    finally:
+        _GIVEN.reset(token)
+
+
 def model_for(name: str, *, settings: Mapping[str, ProviderSettings] | None = None) -> Model:
-    """The model `offline`, `offline:template` or `provider:model`. Raises `UsageError`."""
-    settings = settings or {}
+    """The model in use, `offline`, `offline:template` or `provider:model`. Raises `UsageError`."""
+    given, settings = _GIVEN.get(), settings or {}
+    if given is not None and given.name == name:
+        return given
     if name in ("offline", OFFLINE):
         return OfflineModel()
     provider, colon, model = name.partition(":")

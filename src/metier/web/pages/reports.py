@@ -48,7 +48,7 @@ def build_list(view: View) -> Data:
 
 def _summaries(catalog: Catalog) -> tuple[list[dict[str, Any]], list[str]]:
     rows, problems = [], []
-    for found in catalog.reports.summaries():
+    for found in catalog.report_store.summaries():
         if isinstance(found, MetierError):
             problems.append(f"{found.message}: {found.hint}")
         else:
@@ -73,7 +73,7 @@ def _label(row: Mapping[str, Any]) -> str:
 
 
 def _difference(catalog: Catalog, old: str, new: str) -> dict[str, Any]:
-    left, right = catalog.reports.find(old), catalog.reports.find(new)
+    left, right = catalog.report_store.find(old), catalog.report_store.find(new)
     found = compare(left, right)
     sections = [(_TITLES[name], found[name]) for name in SECTIONS]
     figures = [*found["candidates"].items(), ("The rest", found["rest"])]
@@ -123,7 +123,7 @@ def build_one(view: View) -> Data:
     wanted = view.query.text("id") or LAST
     if wanted == LAST and not view.catalog.report_ids():
         return {"report": None, "id": "", "decisions": list(DECISIONS)}
-    report = view.catalog.reports.find(wanted)
+    report = view.catalog.report_store.find(wanted)
     known = Known.of(view.catalog.config, view.catalog.capabilities)
     shown = shown_report(report, known)
     return {"report": shown, "id": report.id, "decisions": list(DECISIONS)}
@@ -148,7 +148,7 @@ def build_figures(view: View) -> Data:
     if not wanted and question.is_empty:
         return {**asked, "candidates": [], "others": []}
     if wanted:
-        report = view.catalog.reports.find(wanted)
+        report = view.catalog.report_store.find(wanted)
         command = ["reports", "explain", report.id, *([candidate] if candidate else [])]
     else:
         report = view.briefly(("report", question), lambda: question.report(view.catalog))

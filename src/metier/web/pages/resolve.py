@@ -167,7 +167,7 @@ def _store(catalog: Catalog, fields: Mapping[str, str]) -> str:
     if not catalog.config.is_workspace:
         raise UsageError("outside a workspace no report is stored", hint="metier init")
     report = question.report(catalog)
-    if not catalog.reports.keep(report):
+    if not catalog.report_store.keep(report):
         raise StoreError("the report cannot be stored here")
     return address("report", id=report.id)
 

@@ -1,0 +1,42 @@
+"""The methods of a catalog that store and read reports."""
+
+from typing import TYPE_CHECKING
+
+from metier.errors import MetierError
+
+if TYPE_CHECKING:
+    from metier.flow.reports import Reports
+    from metier.resolve.report import Resolution
+    from metier.values.resolution import Decision, Report
+
+
+class ReportMethods:
+    """Stored reports of resolutions."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def report_store(self) -> Reports: ...
+
+    def keep_report(self, resolution: "Resolution", *, full: bool = False) -> str:
+        """Store the report of a resolution; its path, or "" when it cannot be written."""
+        return self.report_store.keep(resolution.full_report() if full else resolution.report)
+
+    def report(self, report_id: str) -> "Report":
+        """A stored report. Raises `NotFoundError`."""
+        return self.report_store.read(report_id)
+
+    def report_ids(self) -> list[str]:
+        """The ids of the stored reports, oldest first."""
+        return self.report_store.ids()
+
+    def decide(self, report_id: str, decision: "Decision") -> "Report":
+        """Complete a resolution that waits for a decision; its report."""
+        return self.report_store.decide(report_id, decision)
+
+    def reports(self, limit: int = 50) -> "list[Report]":
+        """The newest reports, each with its `SUMMARY` fields; damaged ones are skipped."""
+        from itertools import islice
+
+        found = (one for one in self.report_store.summaries() if not isinstance(one, MetierError))
+        return list(islice(found, limit))

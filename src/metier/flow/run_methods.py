@@ -1,0 +1,101 @@
+"""The methods of a catalog that run agents. What they need is loaded when one is called."""
+
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any
+
+from metier.errors import UsageError
+
+if TYPE_CHECKING:
+    from metier.flow.agent import Agent
+    from metier.flow.run_stream import RunStream
+    from metier.flow.running import Agency
+    from metier.values.agents import Execution
+    from metier.values.models import Model
+    from metier.values.runs import OnEvent, RunResult, RunRow, RunState
+
+
+class RunMethods:
+    """Runs agents of files and of Python."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def agency(self) -> Agency: ...
+
+    def add(self, agent: "Agent") -> None:
+        """Add an agent for as long as the catalog is open; runs may delegate to it, and resume.
+
+        Adding it again replaces it. Raises `UsageError` if a file has an agent of that id.
+        """
+        self.agency.add(agent)
+
+    def stream(
+        self,
+        agent: "str | Agent",
+        task: str,
+        *,
+        input: Any = None,
+        model: "str | Model" = "",
+        execution: "Execution | None" = None,
+    ) -> "RunStream":
+        """`run`, as a stream of its events; its `result` is there after the last."""
+        from metier.flow.run_stream import RunStream
+
+        return RunStream(
+            lambda on_event: self.agency.run(
+                agent, task, input=input, model=model, execution=execution, on_event=on_event
+            )
+        )
+
+    def run_sync(
+        self,
+        agent: "str | Agent",
+        task: str,
+        *,
+        input: Any = None,
+        model: "str | Model" = "",
+        execution: "Execution | None" = None,
+        on_event: "OnEvent | None" = None,
+    ) -> "RunResult":
+        """`run` for scripts without an event loop. Raises `UsageError` inside one."""
+        return _completed(
+            "run",
+            lambda: self.agency.run(
+                agent, task, input=input, model=model, execution=execution, on_event=on_event
+            ),
+        )
+
+    def resume_sync(
+        self, run_id: str, *, model: "Model | None" = None, on_event: "OnEvent | None" = None
+    ) -> "RunResult":
+        """`resume` for scripts without an event loop. Raises `UsageError` inside one."""
+        return _completed(
+            "resume", lambda: self.agency.resume(run_id, model=model, on_event=on_event)
+        )
+
+    def runs(
+        self, *, state: "RunState | None" = None, agent: str = "", text: str = "", limit: int = 50
+    ) -> "list[RunRow]":
+        """The newest runs, without those that runs delegated; `text` is in the task or the id."""
+        from metier.values.runs import RunsAsked
+
+        asked = RunsAsked(state=state or "", agent=agent, text=text, limit=limit)
+        return self.agency.current_store().browse(asked)[0]
+
+    def run_result(self, run_id: str) -> "RunResult":
+        """The stored state of a run and its steps. Raises `NotFoundError`."""
+        return self.agency.result(run_id)
+
+
+def _completed(name: str, start: Callable[[], "Coroutine[Any, Any, RunResult]"]) -> "RunResult":
+    """The result of `start`. Raises `UsageError` in a running event loop."""
+    import asyncio
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(start())
+    raise UsageError(
+        f"{name}_sync() cannot be called inside a running event loop",
+        hint=f"await catalog.{name}(…)",
+    )

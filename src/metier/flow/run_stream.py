@@ -1,0 +1,56 @@
+"""The events of a run, as they happen."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine
+from typing import Any, Self
+
+from metier.errors import UsageError
+from metier.values.runs import Event, OnEvent, RunResult
+
+Start = Callable[[OnEvent], Coroutine[Any, Any, RunResult]]
+
+
+class RunStream:
+    """The events of a run: `async for event in stream`, then `stream.result`.
+
+    The run starts with the first event that is asked for. Leaving the loop early cancels it when
+    the stream is closed: use `async with`, or `await stream.aclose()`.
+    """
+
+    def __init__(self, start: Start) -> None:
+        self._start = start
+        self._events: asyncio.Queue[Event | None] = asyncio.Queue()
+        self._task: asyncio.Task[RunResult] | None = None
+
+    def __aiter__(self) -> AsyncIterator[Event]:
+        return self
+
+    async def __anext__(self) -> Event:
+        if self._task is None:
+            self._task = asyncio.ensure_future(self._start(self._events.put_nowait))
+            self._task.add_done_callback(lambda _: self._events.put_nowait(None))
+        event = await self._events.get()
+        if event is not None:
+            return event
+        self._events.put_nowait(None)  # asking again ends again
+        await self._task  # raises what ended the run before its time
+        raise StopAsyncIteration
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Cancel the run if it has not ended."""
+        if self._task is not None and not self._task.done():
+            self._task.cancel()
+            await asyncio.wait((self._task,))
+
+    @property
+    def result(self) -> RunResult:
+        """The result of the run. Raises `UsageError` before the last event."""
+        if self._task is None or not self._task.done():
+            raise UsageError("the run has not ended", hint="read all events of the stream first")
+        return self._task.result()

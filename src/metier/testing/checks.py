@@ -1,0 +1,62 @@
+"""Assertions with messages that say what came instead."""
+
+from collections.abc import Iterable
+
+from metier.catalog import Catalog
+from metier.values.runs import RunResult
+from metier.values.selection import Injection
+from metier.values.which import Which
+
+
+def assert_which(catalog: Catalog, task: str, *skills: str, host: str | None = None) -> Which:
+    """Fail unless exactly these skills fire for a task, in any order; the whole answer."""
+    found = catalog.which(task, host=host, expect=skills[0] if skills else None, everything=False)
+    fired = {document.name for document in found.named}
+    if fired != set(skills):
+        wanted, came = _listed(skills), _listed(fired)
+        reasons = "".join(f"\n  {reason}" for reason in _reasons(found))
+        raise AssertionError(f"for '{task}' {wanted} should fire, but {came} did{reasons}")
+    return found
+
+
+def assert_silent(catalog: Catalog, task: str, *, host: str | None = None) -> Which:
+    """Fail if any skill fires for a task."""
+    return assert_which(catalog, task, host=host)
+
+
+def assert_injected(result: Injection | RunResult, *names: str) -> None:
+    """Fail unless all of these abilities, cards and providers were injected."""
+    injected = _injected(result)
+    missing = [name for name in names if name not in injected]
+    if missing:
+        raise AssertionError(f"{_listed(missing)} should be injected, but {_listed(injected)} was")
+
+
+def assert_not_injected(result: Injection | RunResult, *names: str) -> None:
+    """Fail if one of these abilities, cards and providers was injected."""
+    injected = _injected(result)
+    found = [name for name in names if name in injected]
+    if found:
+        raise AssertionError(f"{_listed(found)} should not be injected")
+
+
+def _injected(result: Injection | RunResult) -> list[str]:
+    if isinstance(result, Injection):
+        return [*result.injected_abilities, *(one.item.id for one in result.injected_cards)]
+    inputs = [step.input for step in result.steps if isinstance(step.input, dict)]
+    names = [name for one in inputs for key in ("abilities", "cards") for name in one.get(key, ())]
+    used = [
+        provider.partition("::")[0]
+        for one in inputs
+        for provider in one.get("providers", ())
+        if provider not in one.get("providersLeftOut", ())
+    ]
+    return list(dict.fromkeys([*names, *used]))
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names)) or "nothing"
+
+
+def _reasons(found: Which) -> list[str]:
+    return list(found.expectation.reasons) if found.expectation is not None else []

@@ -1,0 +1,285 @@
+"""Agents, tools and runs from Python: the public names of `metier`."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import metier
+from conftest import Workspace
+from metier import (
+    Agent,
+    Catalog,
+    Event,
+    InvalidDocumentError,
+    ModelReply,
+    ModelRequest,
+    NotFoundError,
+    ToolContext,
+    UsageError,
+    tool,
+)
+from metier.index.store import Store
+from metier.run.models import ScriptedModel
+from metier.values.agents import AgentProfile
+from metier.values.models import ToolCall
+
+
+@tool
+def double(number: int) -> int:
+    """Twice a number."""
+    return 2 * number
+
+
+@tool(name="shout", timeout=5)
+def louder(text: str, context: ToolContext) -> str:
+    """A text in capitals."""
+    return f"{text.upper()} {context.agent_id}"
+
+
+def _asks_for(name: str, **args: Any) -> ModelReply:
+    return ModelReply("", [ToolCall("1", name, args)])
+
+
+def _clerk(*replies: ModelReply | str, tools: Any = (double, louder), **more: Any) -> Agent:
+    model = ScriptedModel(replies)
+    return Agent("clerk", "Answers letters.", tools=tools, model=model, **more)
+
+
+@pytest.fixture
+def catalog(workspace: Workspace) -> Any:
+    workspace.trust()
+    with Catalog.open(workspace.root) as opened:
+        opened.refresh()
+        yield opened
+
+
+# Tools
+
+
+def test_a_tool_stays_a_function_that_can_be_called() -> None:
+    assert double(21) == 42
+    assert louder("a", ToolContext(agent_id="b")) == "A b"
+
+
+def test_an_agent_calls_the_functions_that_it_was_made_with(catalog: Catalog) -> None:
+    result = catalog.run_sync(_clerk(_asks_for("double", number=4), "It is 8."), "double 4")
+    assert (result.state, result.output) == ("succeeded", "It is 8.")
+    assert result.usage.tool_calls == 1
+
+
+def test_the_options_of_a_tool_count(catalog: Catalog) -> None:
+    agent = _clerk(_asks_for("shout", text="hi"), "done")
+    events: list[Event] = []
+    assert catalog.run_sync(agent, "shout", on_event=events.append).success
+    assert isinstance(agent.own_model, ScriptedModel)
+    assert agent.own_model.requests[1].messages[-1].text == "HI clerk"
+    assert "louder" not in agent.to_profile()["tools"]
+
+
+def test_two_agents_may_share_a_function(catalog: Catalog) -> None:
+    first = _clerk("one")
+    second = Agent("other", "Answers, too.", tools=[double], model=ScriptedModel(["two"]))
+    assert [catalog.run_sync(one, "x").output for one in (first, second)] == ["one", "two"]
+
+
+def test_an_agent_can_be_defined_again_with_another_function_of_that_name(catalog: Catalog) -> None:
+    def greet() -> str:
+        return "first"
+
+    catalog.add(_clerk(tools=[greet]))
+
+    def greet() -> str:  # type: ignore[no-redef]
+        return "second"
+
+    agent = _clerk(_asks_for("greet"), "ok", tools=[greet])
+    assert catalog.run_sync(agent, "x").success
+    assert isinstance(agent.own_model, ScriptedModel)
+    assert agent.own_model.requests[1].messages[-1].text == "second"
+
+
+def test_another_function_of_the_same_name_is_rejected(catalog: Catalog) -> None:
+    catalog.add(_clerk())
+    other = tool(name="double")(lambda: 1)
+    with pytest.raises(UsageError, match="'double'"):
+        catalog.add(Agent("other", "Answers, too.", tools=[other]))
+
+
+# Agents
+
+
+def test_an_agent_is_equal_to_the_one_of_its_profile() -> None:
+    agent = _clerk(instructions="Be brief.", more={"limits": {"steps": 3}}, tags=("a", "b"))
+    again = Agent.of(json.loads(json.dumps(agent.to_profile())))
+    assert again == agent
+    assert again.to_profile() == agent.to_profile()
+    assert Agent.of(AgentProfile.of(agent.to_profile())) == agent
+    assert AgentProfile.of(agent.to_profile()).limits.steps == 3
+
+
+_WORDS = st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=8)
+
+
+@given(
+    description=_WORDS,
+    instructions=st.text(max_size=20),
+    tags=st.lists(_WORDS, max_size=3),
+    tools=st.none() | st.lists(st.sampled_from(["a", "b", double, louder]), unique=True),
+    skills=st.none() | st.lists(_WORDS, max_size=2),
+    limits=st.dictionaries(st.sampled_from(["steps", "tokens"]), st.integers(1, 9)),
+)
+def test_every_agent_survives_the_way_through_its_profile(
+    limits: dict[str, int], description: str, **fields: Any
+) -> None:
+    more = {"limits": limits} if limits else {}
+    agent = Agent("an-agent", description, more=more, **fields)
+    assert Agent.of(agent.to_profile()) == agent
+
+
+def test_what_excludes_a_file_is_an_error_in_python() -> None:
+    with pytest.raises(InvalidDocumentError, match="an agent"):
+        Agent("an agent", "Has a space in its id.")
+    step = {"stepId": "a", "type": "prompt", "config": {}}
+    with pytest.raises(InvalidDocumentError, match="prompt"):
+        Agent("a", "b", workflow=[step])
+
+
+def test_an_agent_cannot_take_the_id_of_a_file(workspace: Workspace) -> None:
+    workspace.write("agents/clerk.yaml", "agentId: clerk\ndescription: A file.\n")
+    workspace.trust()
+    with Catalog.open(workspace.root) as catalog:
+        catalog.refresh()
+        with pytest.raises(UsageError) as raised:
+            catalog.add(_clerk())
+        assert raised.value.where == "agents/clerk.yaml"
+
+
+def test_a_run_can_delegate_to_an_agent_of_python(catalog: Catalog) -> None:
+    catalog.add(_clerk("from the clerk"))
+    step = {"stepId": "ask", "type": "delegate", "config": {"targetAgent": "clerk", "task": "x"}}
+    chief = Agent("chief", "Delegates.", workflow=[step])
+    result = catalog.run_sync(chief, "x")
+    assert result.success
+    assert result.output == "from the clerk"
+
+
+def test_runs_at_the_same_time_keep_their_models_apart(catalog: Catalog) -> None:
+    agent = Agent("clerk", "Answers letters.")
+    models = [ScriptedModel([f"answer {number}"]) for number in range(5)]
+
+    async def all_of_them() -> list[Any]:
+        runs = (catalog.run(agent, "x", model=model) for model in models)
+        return [result.output for result in await asyncio.gather(*runs)]
+
+    assert asyncio.run(all_of_them()) == [f"answer {number}" for number in range(5)]
+
+
+def test_a_run_is_resumed_with_the_model_that_it_was_started_with(catalog: Catalog) -> None:
+    steps = [
+        {"stepId": name, "type": "prompt", "config": {"prompt": name}} for name in ("one", "two")
+    ]
+    agent = Agent("clerk", "Answers letters.", workflow=steps)
+    failed = catalog.run_sync(agent, "x", model=ScriptedModel(["first"]))
+    assert failed.state == "failed"
+    again = ScriptedModel(["second"])
+    result = catalog.resume_sync(failed.run_id, model=again)
+    assert (result.state, result.output, len(again.requests)) == ("succeeded", "second", 1)
+
+
+# Streams and stored runs
+
+
+async def _events(catalog: Catalog, agent: Agent) -> tuple[list[str], Any]:
+    stream = catalog.stream(agent, "x")
+    kinds = [event.kind async for event in stream]
+    return kinds, stream.result
+
+
+def test_a_stream_has_every_event_and_then_the_result(catalog: Catalog) -> None:
+    kinds, result = asyncio.run(_events(catalog, _clerk(_asks_for("double", number=1), "two")))
+    assert (kinds[0], kinds[-1], result.output) == ("run.started", "run.finished", "two")
+    assert {"step.started", "model.answered", "tool.called"} <= set(kinds)
+    heard: list[Event] = []
+    catalog.run_sync(_clerk(_asks_for("double", number=1), "two"), "x", on_event=heard.append)
+    assert kinds == [event.kind for event in heard]
+
+
+def test_the_result_of_a_stream_is_not_there_before_the_last_event(catalog: Catalog) -> None:
+    async def peek() -> None:
+        stream = catalog.stream(_clerk("a"), "x")
+        with pytest.raises(UsageError, match="has not ended"):
+            _ = stream.result
+        assert [event.kind async for event in stream][-1] == "run.finished"
+        assert stream.result.output == "a"
+
+    asyncio.run(peek())
+
+
+def test_a_closed_stream_cancels_its_run(catalog: Catalog) -> None:
+    started = asyncio.Event()
+
+    class Slow:
+        name = "slow:model"
+
+        async def respond(self, request: ModelRequest) -> ModelReply:
+            assert request.messages
+            started.set()
+            await asyncio.Event().wait()
+            raise AssertionError("unreachable")
+
+    async def leave_early() -> str:
+        async with catalog.stream(Agent("clerk", "Waits.", model=Slow()), "x") as stream:
+            event = await anext(stream)
+            await started.wait()
+        return event.run_id
+
+    run_id = asyncio.run(leave_early())
+    assert catalog.run_result(run_id).state == "cancelled"
+
+
+def test_a_stream_raises_what_keeps_a_run_from_starting(catalog: Catalog) -> None:
+    async def ask() -> None:
+        async for _ in catalog.stream("nobody", "x"):
+            pass
+
+    with pytest.raises(NotFoundError):
+        asyncio.run(ask())
+
+
+def test_run_sync_inside_an_event_loop_says_what_to_do(catalog: Catalog) -> None:
+    async def inside(call: Any, *args: Any) -> None:
+        with pytest.raises(UsageError) as raised:
+            call(*args)
+        assert raised.value.hint.startswith("await catalog.")
+
+    asyncio.run(inside(catalog.run_sync, "standard", "x"))
+    asyncio.run(inside(catalog.resume_sync, "some-run"))
+
+
+def test_stored_runs_and_reports_are_listed_newest_first(catalog: Catalog) -> None:
+    first, second = (catalog.run_sync(_clerk(one), f"task {one}") for one in "ab")
+    assert [row.run_id for row in catalog.runs()] == [second.run_id, first.run_id]
+    assert [row.task for row in catalog.runs(text="task a")] == ["task a"]
+    assert catalog.runs(state="failed") == []
+    assert catalog.run_result(first.run_id).output == "a"
+    ids = [catalog.resolve([name]).report for name in ("web-search", "web-fetch")]
+    for report in ids:
+        catalog.report_store.keep(report)
+    assert [one.id for one in catalog.reports()] == [ids[1].id, ids[0].id]
+    assert len(catalog.reports(limit=1)) == 1
+
+
+def test_every_public_name_is_there() -> None:
+    assert {"Agent", "Catalog", "Event", "RunResult", "tool"} <= set(metier.__all__)
+    for name in metier.__all__:
+        assert getattr(metier, name) is not None
+    assert (Path(metier.__file__).parent / "py.typed").is_file()
+
+
+def test_a_name_that_moved_answers_with_a_warning() -> None:
+    with pytest.warns(DeprecationWarning, match=r"import Store from metier\.index\.store"):
+        assert metier.Store is Store
