@@ -64,6 +64,7 @@ RULE = record(
     help=record(text=TEXT, markdown=TEXT),
     helpUri=URI,
     defaultConfiguration=record(level={"enum": ["error", "warning", "note"]}),
+    properties=record(hosts={"type": "object", "additionalProperties": TEXT}),
 )
 """The parts of SARIF 2.1.0 that are written."""
 

@@ -62,17 +62,32 @@ def _list(session: Session, findings: dict[str, Finding]) -> None:
 
 
 def _fields(finding: Finding) -> dict[str, Any]:
-    names = ["severity", "title", "fixable", "why", "bad", "good"]
+    names = ["severity", "title", "fixable", "why", "hosts", "source", "bad", "good"]
     names = names if finding.title else ["severity", "why"]
     return {name: getattr(finding, name) for name in names}
 
 
+def _by_effect(finding: Finding) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for host, effect in finding.hosts.items():
+        found.setdefault(effect, []).append(host)
+    return found
+
+
 def _print(code: str, finding: Finding) -> None:
     notes = " --notes" if finding.severity == "info" else ""
-    fixable = f", metier lint --fix{notes} repairs it" if finding.fixable else ""
+    unsafe = " --unsafe" if finding.unsafe else ""
+    fixable = f", metier lint --fix{unsafe}{notes} repairs it" if finding.fixable else ""
     name = " ".join(filter(None, [click.style(code, bold=True), finding.title]))
     click.echo(flowed_here(f"{name} ({finding.severity}{fixable})".split(" ")) + "\n")
     click.echo(flowed_here(finding.why.split(" ")))
+    if finding.hosts:
+        click.echo(f"\n{click.style('Hosts', bold=True)}\n")
+    for effect, hosts in _by_effect(finding).items():
+        words = f"{', '.join(hosts)}: {effect}".split(" ")
+        click.echo(flowed_here(words, indent=6, start="    "))
+    if finding.source:
+        click.echo("\n" + flowed_here(f"Source: {finding.source}".split(" ")))
     examples = {"Bad": finding.bad, "Good": finding.good} if finding.title else {}
     for title, example in examples.items():
         click.echo(f"\n{click.style(title, bold=True)}\n")

@@ -46,6 +46,7 @@ def _rule(code: str) -> dict[str, Any]:
         "help": {"text": f"metier explain {code}", "markdown": finding.page},
         "helpUri": help_uri(code),
         "defaultConfiguration": {"level": _LEVELS[finding.severity]},
+        "properties": {"hosts": finding.hosts},
     }
 
 
@@ -73,11 +74,12 @@ def _result(one: Reported, rule: int, fingerprint: str) -> dict[str, Any]:
         "message": {"text": text},
         "locations": [{"physicalLocation": {"artifactLocation": _artifact(one), "region": region}}],
         "partialFingerprints": {_FINGERPRINT: fingerprint},
+        "properties": {"hosts": issue.effects},
     }
     if one.repair is not None:
         result["fixes"] = [_fix(one, one.repair)]
     if one.owners:
-        result["properties"] = {"owners": list(one.owners)}
+        result["properties"]["owners"] = list(one.owners)
     return result
 
 

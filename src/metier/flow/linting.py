@@ -14,6 +14,9 @@ from metier.discover.roots import roots_for, roots_of_paths, roots_of_user
 from metier.findings import CODES
 from metier.flow.lint_report import Reported
 from metier.flow.reading import read_documents, team_folders, workspace_roots
+from metier.flow.surroundings import Surroundings, is_alias_table, lint_plugins, table_below
+from metier.hosts.known import HOSTS
+from metier.hosts.loading import readers
 from metier.lint.collisions import Subject, lint_collisions
 from metier.lint.settings import Named as Named
 from metier.lint.settings import SettingsFile, lint_capabilities, lint_disabled
@@ -100,6 +103,7 @@ def lint_files(
 ) -> Linted:
     """The findings in every file of `reading`, and among them; `shown` writes paths in messages."""
     linted = Linted(len(reading.found), [], [], set(), [])
+    around = Surroundings()
     subjects: list[Subject] = []
     for number, found in enumerate(reading.found, start=1):
         entry = reading.read(found)
@@ -111,6 +115,7 @@ def lint_files(
             linted.causes |= {cause} if cause is not None else set()
         elif entry.document is not None:
             subjects.append(_subject(entry, entry.document, shown))
+            linted.issues += around.lint(entry)
         if on_progress is not None and number % 100 == 0:
             on_progress(number, len(reading.found))
     among = lint_collisions(subjects)
@@ -150,6 +155,8 @@ class LintRequest(NamedTuple):
     """Patterns of paths in the workspace, or folders there, that are not checked."""
     is_part: bool = False
     """Whether the paths are some of many files: what others provide is unknown then."""
+    host: str = ""
+    """Keep what matters to this host; empty for all."""
 
 
 class Linter:
@@ -172,6 +179,9 @@ class Linter:
         if self._request.is_part:
             linted.issues = [issue for issue in linted.issues if issue.code != _UNPROVIDED]
         self._add_alias_tables(linted)
+        paths, workspace = self._request.paths, self._request.workspace
+        plugins = list(lint_plugins(self.reading.found, paths, workspace))
+        linted.add(len({issue.path for issue in plugins}), plugins)
         if self._request.kind is None:
             self._add_agents_file(linted)
         if not self._request.paths:
@@ -266,12 +276,20 @@ class Linter:
         return self._wants(issue, self._request.choice)
 
     def _wants(self, issue: Issue, choice: Choice) -> bool:
+        if self._request.host and not self._matters(issue, self._request.host):
+            return False
         is_security = issue.code.startswith(SECURITY_CODES)
         inside = self._inside(issue.path)
         is_own = issue.path not in self._users and not inside.startswith("../")
         if choice.users is not None and (is_security or not is_own):
             choice = choice.users
         return choice.wants(issue, inside)
+
+    def _matters(self, issue: Issue, host: str) -> bool:
+        """Whether a host does something about a finding, and reads the file at all."""
+        reading = [one.name for one in readers(self._files.get(issue.path, ""))]
+        is_read = not reading or host in reading or host not in HOSTS
+        return is_read and issue.matters_to(host)
 
     def hidden_notes(self, linted: Linted) -> int:
         """How many notes would be shown with --notes."""
@@ -308,15 +326,22 @@ class Linter:
         planned = plan_repairs(self.reading, [issue], lambda other: repair_key(other) == key)
         return planned[0] if planned else None
 
-    def repairs(self, linted: Linted) -> list["Repair"]:
+    def repairs(self, linted: Linted, *, unsafe: bool = False) -> list["Repair"]:
         """Repairs of files that were named, else of the workspace's own."""
         named, workspace = bool(self._request.paths), self._request.workspace
-        if not any(issue.fixable for issue in linted.issues):
+        if not any(issue.fixable and (unsafe or not issue.needs_unsafe) for issue in linted.issues):
             return []
         from metier.flow.repairing import plan_repairs  # see above
 
         own = [one for one in self.reading.found if named or is_inside(one.file, workspace)]
-        return plan_repairs(self.reading._replace(found=own), linted.issues, self.wants)
+        reading = self.reading._replace(found=own)
+        if not unsafe:
+            return plan_repairs(reading, linted.issues, self.wants)
+        from metier.flow.unsafe_repairs import plan_unsafe, workspace_of  # few ask for it
+
+        handles = [one.names[0] for one in linted.documents if one.kind == "skill"]
+        around = workspace_of(workspace, self._config, handles, () if named else reading.found)
+        return plan_unsafe(around, reading, linted.issues, self.wants)
 
     def shown(self, path: str) -> str:
         """A path as it can be opened; a named path stays as it was written."""
@@ -337,14 +362,14 @@ class Linter:
         return [
             path
             for path in self._request.paths
-            if not _is_alias_table(path) and (self._request.kind or not self._is_agents_file(path))
+            if not is_alias_table(path) and (self._request.kind or not self._is_agents_file(path))
         ]
 
     def _add_alias_tables(self, linted: Linted) -> None:
         """Add what is wrong in the alias tables that were named, or in the workspace's own."""
         own = os.path.join(self._request.workspace, ALIAS_FILE)
         if self._request.paths:
-            found = map(_table_below, self._request.paths)
+            found = map(table_below, self._request.paths)
             tables = [(table, table) for table in found if table]
         else:
             tables = [(own, ALIAS_FILE)] if os.path.isfile(own) else []
@@ -394,18 +419,6 @@ def _time_of(file: str) -> tuple[int, int]:
 
 def _position(issue: Issue) -> tuple[str, int, int, str]:
     return issue.path, issue.line, issue.column, issue.code
-
-
-def _table_below(path: str) -> str:
-    """The alias table in a folder, or at the path itself; else empty."""
-    folder = os.path.dirname(ALIAS_FILE)
-    inside = ALIAS_FILE if os.path.basename(path) != folder else os.path.basename(ALIAS_FILE)
-    table = os.path.join(path, inside) if os.path.isdir(path) else path
-    return table if _is_alias_table(table) else ""
-
-
-def _is_alias_table(path: str) -> bool:
-    return os.path.basename(path) == os.path.basename(ALIAS_FILE) and os.path.isfile(path)
 
 
 def _named(entry: Entry) -> Named:

@@ -90,6 +90,21 @@ def find_overrides(text: str) -> list[Finding]:
     return _overrides(text, shape(text))
 
 
+def find_override_phrases(text: str) -> list[Finding]:
+    """Phrases that override instructions."""
+    return list(_phrases(text, shape(text)))
+
+
+def may_hide(text: str) -> bool:
+    """Whether `find_hidden` may find something; true for joined emoji, too."""
+    return _INVISIBLE.search(text) is not None
+
+
+def find_hidden(text: str) -> list[Finding]:
+    """Characters that people do not see."""
+    return list(_hidden(text))
+
+
 def _overrides(text: str, shown: bytes) -> list[Finding]:
     return [*_phrases(text, shown), *_hidden(text)]
 
