@@ -47,6 +47,7 @@ COMMANDS = {
     "hook": "Have an agent host inject what metier knows; show what it did.",
     "usage": "Say which skills your hosts used, from their transcripts.",
     "mcp": "Serve the catalog to agents over the Model Context Protocol.",
+    "lsp": "Show findings, help and repairs in an editor while you type.",
     "web": "Open the inspector: pages that show what would happen, and why.",
     "lint": "Check documents and say what to change.",
     "explain": "Explain a finding or an error by its code.",

@@ -15,7 +15,7 @@ from metier.errors import ConfigError, UsageError
 from metier.findings import CODES
 from metier.flow.boundary import untrusted_error
 from metier.flow.lint_report import Reported, owners_file, with_owners
-from metier.flow.linting import Choice, Linted, Linter, LintRequest, unknown_code
+from metier.flow.linting import Choice, Linted, Linter, LintRequest, choice_of, unknown_code
 
 if TYPE_CHECKING:
     from metier.flow.repairing import Repair
@@ -145,19 +145,7 @@ def _choice(
     if wrong is not None:
         where = ", ".join(config.sources) or "environment"
         raise ConfigError(f"unknown code '{wrong}'", where=where, hint=hint)
-    users = None
-    if config.users_lint is not None:
-        own = config.users_lint
-        users = Choice(
-            select or own.select, ignore or own.ignore, dict(own.per_file_ignores), notes
-        )
-    return Choice(
-        select or config.lint_select,
-        ignore or config.lint_ignore,
-        config.per_file_ignores,
-        notes,
-        users,
-    )
+    return choice_of(config, select, ignore, notes=notes)
 
 
 def _lint(

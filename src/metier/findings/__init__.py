@@ -68,7 +68,21 @@ class Finding(NamedTuple):
         return self._example(3)
 
     def _example(self, number: int) -> str:
-        return self.page.split(_FENCE)[number].removeprefix("text\n")
+        parts = self.page.split(_FENCE)
+        return parts[number].removeprefix("text\n") if number < len(parts) else ""
+
+
+def example_page(why: str, bad: str, good: str) -> str:
+    """A page as the files of this folder write it; without examples the explanation alone."""
+    if not (bad or good):
+        return why
+    shown = (f"{_FENCE}text\n{_fenced(one)}\n{_FENCE}" for one in (bad, good))
+    return f"{why}\n\nBad:\n\n{next(shown)}\n\nGood:\n\n{next(shown)}\n"
+
+
+def _fenced(example: str) -> str:
+    """An example that cannot end its fence."""
+    return example.strip("\n").replace(_FENCE, "```")
 
 
 @cache
@@ -99,7 +113,7 @@ def _read(*families: str) -> dict[str, Finding]:
 
 CODES = _read(
     *("front_matter", "files", "skills", "contracts", "abilities", "cards", "agents"),
-    *("safety", "reviews", "several_files", "plugins", "sources"),
+    *("safety", "reviews", "several_files", "plugins", "sources", "own_rules"),
 )
 """Findings of lint."""
 OUTCOMES = _read("injection")

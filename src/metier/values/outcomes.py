@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 from metier.values.reviews import BLOCKED, HELD
 
 if TYPE_CHECKING:
-    from metier.findings import Severity
+    from metier.findings import Finding, Severity
 
 T = TypeVar("T")
 ALL_HOSTS = "all"
@@ -32,10 +32,21 @@ class Issue(NamedTuple):
     """The setting that it is about, if any: `mounts`, `folders.agents`."""
     hosts: tuple[str, ...] = ()
     """The hosts that it matters to here; none: those on the page of its code."""
+    own: "Finding | None" = None
+    """The page of its rule, if that is not one of metier's."""
+
+    @property
+    def finding(self) -> "Finding":
+        """The page of its code, among the findings of lint."""
+        finding: Finding = self.own or _findings().CODES[self.code]
+        return finding
 
     @property
     def severity(self) -> "Severity":
-        severity: Severity = _findings().SEVERITIES[self.code]
+        """That of its rule; a rule of one's own that is gone counts as a warning."""
+        if self.own is not None:
+            return self.own.severity
+        severity: Severity = _findings().SEVERITIES.get(self.code, "warning")
         return severity
 
     @property
