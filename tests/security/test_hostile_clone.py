@@ -38,6 +38,8 @@ LINES: dict[str, list[tuple[str, ...]]] = {
     "examples": [("examples", "list"), ("examples", "export"), ("examples", "remove", "--all")],
     "overlap": [("overlap",), ("overlap", "--json")],
     "web": [("web", "--help")],
+    "import": [("import", "--dry-run"), ("import",)],
+    "lsp": [("lsp", "--help")],
     "select": [("select", "extract tables")],
     "run": [("run", "standard", "hi"), ("run", "evil", "hi", "--allow-tool", "x"),
             ("run", "standard", "hi", "--model", "evil:model"),
