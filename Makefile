@@ -4,10 +4,11 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 QUALITY ?= .venv-quality
 RELEASE ?= .venv-release
+SITE ?= .venv-site
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 HASHED := install --require-hashes --requirement
 
-.PHONY: demo test check format docs bench bench-quality screenshots soak live requirements dist sbom smoke audit clean
+.PHONY: demo test check format docs bench bench-quality screenshots site soak live requirements dist sbom smoke audit clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/metier demo
@@ -39,6 +40,10 @@ bench-quality: $(QUALITY)/.installed
 
 screenshots: $(VENV)/.installed-dev
 	PYTHONPATH=. $(BIN)/python tools/screenshots.py
+	PYTHONPATH=. $(BIN)/python tools/recording.py
+
+site: $(SITE)/.installed
+	$(SITE)/bin/python tools/site.py
 
 soak: $(VENV)/.installed-dev
 	-$(PIP) install --constraint constraints.txt --only-binary :all: atheris  # without it fuzzing is skipped
@@ -88,6 +93,11 @@ $(RELEASE)/.installed: requirements/release.txt
 	$(RELEASE)/bin/python -m pip --disable-pip-version-check --quiet $(HASHED) requirements/release.txt
 	@touch $@
 
+$(SITE)/.installed: requirements/site.txt
+	$(PYTHON) -m venv $(SITE)
+	$(SITE)/bin/python -m pip --disable-pip-version-check --quiet $(HASHED) requirements/site.txt
+	@touch $@
+
 $(QUALITY)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(QUALITY)
 	$(QUALITY)/bin/python -m pip --disable-pip-version-check --quiet install --constraint constraints.txt --editable .
@@ -95,4 +105,4 @@ $(QUALITY)/.installed: pyproject.toml constraints.txt
 	@touch $@
 
 clean:
-	rm -rf $(VENV) $(QUALITY) $(RELEASE) dist .hypothesis .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(QUALITY) $(RELEASE) $(SITE) build dist .hypothesis .mypy_cache .ruff_cache

@@ -104,7 +104,7 @@ def picture(session: list[tuple[str, str]]) -> str:
     console = Console(record=True, width=COLUMNS, file=open(os.devnull, "w"))  # noqa: SIM115
     delays: list[float] = []
     for number, (command, output) in enumerate(session):
-        text = Text.assemble(("$ ", "cyan"), (command, "bold"), "\n", Text.from_ansi(output), "\n")
+        text = Text.assemble(("$ ", "cyan"), (command, "bold"), "\n", Text.from_ansi(output.rstrip()), "\n")
         lines = len(console.render_lines(text))
         console.print(text)
         start = number * (PAUSE + TYPING)

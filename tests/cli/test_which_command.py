@@ -85,9 +85,7 @@ def test_the_limit_is_on_skills(which: Metier) -> None:
     assert [row[1] for row in which(TASK, "--limit", "1").rows] == ["pdf-tables", "standard"]
 
 
-def test_a_question_about_one_skill_shows_the_best_two(
-    untrusted: Workspace, which: Metier
-) -> None:
+def test_a_question_about_one_skill_shows_the_best_two(untrusted: Workspace, which: Metier) -> None:
     for name in ("pdf-forms", "pdf-pages", "table-notes"):
         untrusted.skill(name, "Works on PDF files and tables.")
     assert len([row for row in which(TASK).rows if row[0] == "skill"]) == 5
