@@ -4,6 +4,7 @@
 an SVG with an animation; a viewer that does not animate shows the last frame.
 """
 
+import io
 import os
 import pty
 import shutil
@@ -101,10 +102,11 @@ def seen(scratch: Path) -> list[tuple[str, str]]:
 
 def picture(session: list[tuple[str, str]]) -> str:
     """The session as an SVG in which the lines appear one command after the other."""
-    console = Console(record=True, width=COLUMNS, file=open(os.devnull, "w"))  # noqa: SIM115
+    console = Console(record=True, width=COLUMNS, file=io.StringIO())
     delays: list[float] = []
     for number, (command, output) in enumerate(session):
-        text = Text.assemble(("$ ", "cyan"), (command, "bold"), "\n", Text.from_ansi(output.rstrip()), "\n")
+        shown = Text.from_ansi(output.rstrip())
+        text = Text.assemble(("$ ", "cyan"), (command, "bold"), "\n", shown, "\n")
         lines = len(console.render_lines(text))
         console.print(text)
         start = number * (PAUSE + TYPING)
