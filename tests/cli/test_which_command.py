@@ -140,6 +140,16 @@ def test_what_a_host_leaves_of_a_text_is_said(which: Metier, untrusted: Workspac
 # An expected skill
 
 
+def test_a_skill_that_is_first_and_stays_silent_is_not_said_to_lose(
+    workspace: Workspace, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace.skill("notes", "Lists what changed before a version is tagged.")
+    workspace.trust()
+    monkeypatch.chdir(workspace.root)
+    ran = Metier(capsys, monkeypatch)("what changed for our customers?", "--expect", "notes")
+    assert ran.rows[-1][2] == "these words in its description would not let it fire"
+
+
 def test_why_another_skill_is_first_is_said_in_rows_of_its_own(which: Metier) -> None:
     ran = which(TASK, "--expect", "sql")
     lines = [row[2] for row in ran.rows if row[:2] == ["expected", "sql"]]

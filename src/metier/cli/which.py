@@ -253,5 +253,6 @@ def _advice(expectation: Expectation) -> list[str]:
         words = ", ".join(expectation.would_win)
         lines.append(f"it would be first and fire with these in its description: {words}")
     elif expectation.missing and expectation.own is not None and expectation.is_in_reach:
-        lines.append("these words in its description would not make it first")
+        gain = "make it first" if expectation.place != 1 else "let it fire"
+        lines.append(f"these words in its description would not {gain}")
     return lines
