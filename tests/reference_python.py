@@ -100,7 +100,9 @@ def _function_text(heading: str, name: str, member: Any) -> str:
 
 def _signature(name: str, member: Any) -> str:
     """As it is written in the source: the same for every version of Python."""
-    plain = member.fget if isinstance(member, property) else getattr(member, "__func__", member)
+    plain: Any = (
+        member.fget if isinstance(member, property) else getattr(member, "__func__", member)
+    )
     written = ast.parse(textwrap.dedent(inspect.getsource(plain))).body[0]
     assert isinstance(written, (ast.FunctionDef, ast.AsyncFunctionDef))
     returned = _type_text(written.returns)
