@@ -36,8 +36,9 @@ _SILENT = "hooks name no skill of this workspace: it is trusted, but may not spe
 @click.option(
     "--limit",
     type=click.IntRange(1, 100),
+    show_default="5, with --expect 2",
     metavar="N",
-    help="The most skills to show, whether or not they fire.  [default: 5, with --expect 2]",
+    help="The most skills to show, whether or not they fire.",
 )
 def command(
     session: Session,
