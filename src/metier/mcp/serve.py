@@ -12,7 +12,7 @@ from typing import Any
 from mcp.server.lowlevel import Server
 
 from metier.catalog import Catalog
-from metier.mcp.catalog_thread import CatalogThread
+from metier.mcp.catalog_pool import CatalogPool
 from metier.mcp.http import serve_http
 from metier.mcp.runs import RunThread
 from metier.mcp.server import make_server
@@ -30,7 +30,7 @@ def serving(
     opened: Opened, *, allow_run: bool = False, stamp: Stamp = _no_stamp
 ) -> Iterator[Server[Any]]:
     """A server over the catalog that `opened` opens, reopened when `stamp` changes."""
-    catalog, runs = CatalogThread(opened, stamp), RunThread(opened, stamp)
+    catalog, runs = CatalogPool(opened, stamp), RunThread(opened, stamp)
     try:
         catalog.start()
         yield make_server(catalog, runs.tools() if allow_run else ())

@@ -18,7 +18,7 @@ from metier import __version__
 from metier.core.nearest import did_you_mean
 from metier.errors import NotFoundError
 from metier.mcp.answers import tool_error
-from metier.mcp.catalog_thread import CatalogThread
+from metier.mcp.catalog_pool import CatalogPool
 from metier.mcp.prompts import Prompts
 from metier.mcp.resources import Resources
 from metier.mcp.skills import Skills
@@ -35,7 +35,7 @@ INSTRUCTIONS = (
 _CONSTANT = CacheHint(ttl_ms=3_600_000, scope="public")
 
 
-def make_server(catalog: CatalogThread, more: Sequence[ServedTool] = ()) -> Server[Any]:
+def make_server(catalog: CatalogPool, more: Sequence[ServedTool] = ()) -> Server[Any]:
     calls, resources, prompts = (
         Calls(catalog, [*READING, *more]),
         Resources(catalog),
@@ -69,7 +69,7 @@ def make_server(catalog: CatalogThread, more: Sequence[ServedTool] = ()) -> Serv
 class Calls:
     """Tool calls; errors are answers."""
 
-    def __init__(self, catalog: CatalogThread, tools: Sequence[ServedTool]) -> None:
+    def __init__(self, catalog: CatalogPool, tools: Sequence[ServedTool]) -> None:
         self._catalog = catalog
         self._tools = {tool.name: tool for tool in tools}
 
