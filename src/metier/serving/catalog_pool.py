@@ -75,4 +75,3 @@ class CatalogPool:
                 turn.set_result(thread)
                 return
         self._idle.append(thread)
-
