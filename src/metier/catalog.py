@@ -106,16 +106,11 @@ class Catalog(Queries, RunMethods, ReportMethods):
         name = CATALOG_FILE if boundary.trust.is_trusted else RESTRICTED_FILE
         return cls(boundary, opened(room.file(name)), home, room)
 
-    def another(self) -> Self:
-        """Another connection to the same file, for another thread; nothing is refreshed.
-
-        Raises `UsageError` for a catalog in memory.
-        """
-        if not self.is_kept:
-            message = "a catalog in memory has one connection"
-            raise UsageError(message, hint="open a workspace: Catalog.open(FOLDER)")
-        boundary = Boundary(self.workspace, self.trust, self.config)
-        return type(self).within(boundary, home=self._home)
+    def another(self, *, probes: bool = True) -> Self:
+        """Another connection to the same file, for another thread. Raises `UsageError`."""
+        self.require_file()
+        config = self.config if probes else self.config._replace(probes=())
+        return type(self).within(Boundary(self.workspace, self.trust, config), home=self._home)
 
     @classmethod
     def in_memory(cls, boundary: Boundary, *, home: str = "", room: Room | None = None) -> Self:
