@@ -102,7 +102,7 @@ _USAGE = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
 def _message(answer: Answer) -> dict[str, Any]:
     if isinstance(answer, ToolWanted):
         function = {"name": answer.name, "arguments": json.dumps(answer.args)}
-        call = {"index": 0, "id": "call-1", "type": "function", "function": function}
+        call = {"index": 0, "id": f"call-{answer.name}", "type": "function", "function": function}
         return {"role": "assistant", "content": None, "tool_calls": [call]}
     return {"role": "assistant", "content": answer}
 
