@@ -2,13 +2,16 @@
 
 import asyncio
 import json
+import socket
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from mcp import Client
+from mcp.types import CallToolResult, Implementation
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
@@ -60,7 +63,8 @@ def fetched(url: str, **headers: str) -> tuple[int, str]:
         with urllib.request.urlopen(request) as answer:
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as error:
-        return error.code, error.read().decode()
+        with error:
+            return error.code, error.read().decode()
 
 
 @pytest.mark.parametrize("around", [in_starlette, in_fastapi])
@@ -152,3 +156,42 @@ def test_metrics_count_requests_and_calls_by_tool(catalog: Catalog) -> None:
 def test_metrics_are_served_only_on_demand(catalog: Catalog) -> None:
     with listening(asgi_app(catalog)) as origin:
         assert fetched(f"{origin}/metrics")[0] == 404
+
+
+def test_requests_beyond_the_bound_are_told_to_come_again(catalog: Catalog) -> None:
+    with listening(asgi_app(catalog, max_requests=1)) as origin:
+        place = urlsplit(origin)
+        assert place.hostname
+        with socket.create_connection((place.hostname, place.port), 60) as slow:
+            head = f"POST /mcp HTTP/1.1\r\nHost: {place.netloc}\r\nContent-Length: 9\r\n\r\n"
+            slow.sendall(head.encode())  # and never the body
+            request = urllib.request.Request(f"{origin}/mcp", b"{}")
+            for _ in range(1_000):  # until the server has read the head
+                with pytest.raises(urllib.error.HTTPError) as raised:
+                    urllib.request.urlopen(request)
+                raised.value.close()
+                if raised.value.code == 503:
+                    break
+            assert (raised.value.code, raised.value.headers["Retry-After"]) == (503, "1")
+            assert fetched(f"{origin}/health")[0] == 200
+
+
+def test_a_burst_of_one_client_evicts_no_report_of_another(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("metier.flow.reports.MOST_REPORTS", 5)
+    args = {"requires": ["web-search"]}
+
+    def resolved(url: str, name: str, times: int) -> list[str]:
+        async def talk(client: Client) -> list[str]:
+            answers = [await client.call_tool("capability_resolve", args) for _ in range(times)]
+            return [data_of(one)["run_id"] for one in answers if isinstance(one, CallToolResult)]
+
+        return asked(url, talk, client_info=Implementation(name=name, version="1"))
+
+    own = catalog.resolve(["web-search"])
+    catalog.keep_report(own)
+    with listening(asgi_app(catalog)) as origin:
+        (quiet,) = resolved(f"{origin}/mcp", "quiet", 1)
+        burst = resolved(f"{origin}/mcp", "busy", 8)
+    assert catalog.report_ids() == [own.report.id, quiet, *burst[-3:]]

@@ -114,7 +114,7 @@ def keeper(workspace: Workspace) -> Iterator[CatalogPool]:
 def busy(keeper: CatalogPool) -> Iterator[None]:
     """The catalog answers somebody else all the while."""
     free = threading.Event()
-    held = keeper._first._thread.submit(free.wait, ENOUGH)
+    held = keeper._threads[0]._thread.submit(free.wait, ENOUGH)
     try:
         yield
     finally:

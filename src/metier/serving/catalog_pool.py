@@ -14,25 +14,26 @@ THREADS = 4
 
 
 class CatalogPool:
-    """Answers questions of one event loop in parallel; the first thread opens the catalog.
+    """Answers questions of one event loop in parallel.
 
-    The others start when all before them are busy, and read the same file. A catalog in memory
-    has one thread.
+    One thread opens the catalog and brings it up to date; it answers nothing, so that no thread
+    waits for another's question. The others open the same file when they are first needed. A
+    catalog in memory is asked in the thread that opened it.
     """
 
     def __init__(
         self, opened: Opened, stamp: Stamp = lambda _: None, *, threads: int = THREADS
     ) -> None:
-        self._first = CatalogThread(opened, stamp)
-        self._more = [CatalogThread(self._reader, stamp) for _ in range(threads - 1)]
-        self._idle = [*reversed(self._more), self._first]
+        self._opener = CatalogThread(opened, stamp)
+        self._threads = [CatalogThread(self._reader, stamp) for _ in range(threads)]
+        self._idle = [*reversed(self._threads)]
         self._waiting: deque[asyncio.Future[CatalogThread]] = deque()
 
     def start(self) -> None:
         """Open the catalog; raises its errors."""
-        self._first.start()
-        if not self._first.now(lambda catalog: catalog.is_kept):
-            self._idle = [self._first]
+        self._opener.start()
+        if not self._opener.now(lambda catalog: catalog.is_kept):
+            self._idle = [self._opener]
 
     @property
     def waiting(self) -> int:
@@ -48,13 +49,13 @@ class CatalogPool:
 
     def close(self) -> None:
         """Answer what was asked, close the catalogs and end the threads."""
-        for thread in (*self._more, self._first):
+        for thread in (*self._threads, self._opener):
             thread.close()
 
     @contextmanager
     def _reader(self) -> Iterator[Catalog]:
-        """The file of the first thread's catalog, under the same trust; nothing is refreshed."""
-        another = self._first.now(lambda catalog: catalog.another)
+        """Another connection to the catalog, under the user's trust as it is now."""
+        another = self._opener.now(lambda catalog: catalog.another)
         with another() as catalog:
             yield catalog
 
