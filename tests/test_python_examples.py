@@ -88,7 +88,7 @@ def test_pydantic_ai_runs_the_same_agent(catalog: Catalog) -> None:
 def test_langgraph_uses_skills_as_tools(catalog: Catalog) -> None:
     pytest.importorskip("langgraph", reason="langgraph is not installed: pip install langgraph")
     from langchain_core.language_models.fake_chat_models import FakeMessagesListChatModel
-    from langchain_core.messages import AIMessage
+    from langchain_core.messages import AIMessage, BaseMessage
 
     class Scripted(FakeMessagesListChatModel):
         def bind_tools(self, tools: Any, **_: Any) -> Any:
@@ -98,7 +98,11 @@ def test_langgraph_uses_skills_as_tools(catalog: Catalog) -> None:
     def call(name: str, /, **args: str) -> AIMessage:
         return AIMessage("", tool_calls=[{"name": name, "args": args, "id": name}])
 
-    script = [call("find_skills", task=TASK), call("read_skill", name=SKILL), AIMessage("Done.")]
+    script: list[BaseMessage] = [
+        call("find_skills", task=TASK),
+        call("read_skill", name=SKILL),
+        AIMessage("Done."),
+    ]
     graph = loaded("langgraph_skills").graph_of(catalog, Scripted(responses=script))
     _, _, found, _, read, last = graph.invoke({"messages": [("user", TASK)]})["messages"]
     assert found.content.startswith(f"{SKILL}: ")
@@ -131,7 +135,7 @@ def test_the_openai_agents_sdk_uses_skills_as_tools(catalog: Catalog) -> None:
 
 
 def body_of(catalog: Catalog) -> str:
-    return str(catalog.document(catalog.row("skill", SKILL)).body)  # type: ignore[union-attr]
+    return str(catalog.document(catalog.row("skill", SKILL)).body)
 
 
 def test_an_application_has_a_catalog_of_its_own(root: Path) -> None:
