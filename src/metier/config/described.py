@@ -52,6 +52,8 @@ def _setting(key: str, value: Any, powers: Powers) -> tuple[str, str]:
         key_text = f", key in {key_env}" if key_env else ""
         address = entry.get("base-url") or "its own address"
         return "model", f"{name}: {address}{key_text}{_rest(entry)}"
+    if key == "lint.plugins" and isinstance(value, list):
+        return "rules", f"lint runs rules of installed packages: {', '.join(map(str, value))}"
     if key == "encoder" and entry:
         return "encoder", _encoder(entry)
     return "setting", f"{key} = {json.dumps(value, ensure_ascii=False)}"
