@@ -17,6 +17,7 @@ from metier.mcp.http import Service, serve_http
 from metier.mcp.runs import RunThread
 from metier.mcp.server import make_server
 from metier.mcp.stdio import OpenRequests, stdio_streams
+from metier.serving.catalog_pool import THREADS
 from metier.serving.catalog_thread import Opened, Stamp
 from metier.serving.endpoint import Endpoint
 
@@ -35,9 +36,10 @@ def serving(
     allow_run: bool = False,
     stamp: Stamp = _no_stamp,
     metrics: "Metrics | None" = None,
+    threads: int = THREADS,
 ) -> Iterator[Server[Any]]:
     """A server over the catalog that `opened` opens, reopened when `stamp` changes."""
-    catalog, runs = CatalogPool(opened, stamp), RunThread(opened, stamp)
+    catalog, runs = CatalogPool(opened, stamp, threads=threads), RunThread(opened, stamp)
     more = runs.tools() if allow_run else ()
     try:
         catalog.start()
@@ -74,7 +76,9 @@ def run_http(
 def run_stdio(opened: Opened, *, allow_run: bool = False, stamp: Stamp = _no_stamp) -> None:
     _log_to_standard_error()
     with ExitStack() as stack:
-        server = stack.enter_context(serving(opened, allow_run=allow_run, stamp=stamp))
+        # one client: its answers come in the order of its questions
+        made = serving(opened, allow_run=allow_run, stamp=stamp, threads=1)
+        server = stack.enter_context(made)
         asyncio.run(_over_stdio(server, stack.close))
 
 
