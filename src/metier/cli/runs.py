@@ -143,6 +143,8 @@ def _show(session: Session, wanted: str) -> int:
         steps = agency.store.steps(run.key)
         checkpoints = agency.checkpoints.list(run.run_id)
         facts = run_facts(agency, run.run_id)
+    shown = session.redactor.value
+    run, family, steps, facts = shown(run), shown(family), shown(steps), shown(facts)
     if session.as_json:
         asked = {key: run.request.get(key) for key in ("input", "model", "execution")}
         session.print_json(
@@ -196,7 +198,7 @@ def _steps(session: Session, wanted: str) -> int:
         return 0
     if not steps:
         session.note(f"run {run.run_id} has no step yet")
-    print_outputs(steps)
+    print_outputs(session.redactor.value(steps))
     return 0
 
 

@@ -69,7 +69,7 @@ def _resolve(catalog: Catalog, args: Args) -> tuple[Report, bool]:
         decide=lambda _: args.get("decision"),
     )
     report = made.full_report() if args.get("fullReport") else made.report
-    return report, bool(catalog.report_store.keep(report))
+    return catalog.redactor.value(report), bool(catalog.report_store.keep(report))
 
 
 def _can_ask(context: Context) -> bool:
