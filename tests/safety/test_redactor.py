@@ -1,6 +1,7 @@
 """Values of secrets never pass a redactor: in texts, JSON, records and streams."""
 
 import html
+import itertools
 import json
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -13,7 +14,6 @@ from metier.config import Config
 from metier.config.secret_values import secret_values
 from metier.flow.redacted_events import redacted_events
 from metier.safety.redactor import NOTHING, Redactor
-from metier.values.runs import Event, Failure, RunRecord
 from metier.values.running import (
     CommandSetting,
     ModelSettings,
@@ -21,6 +21,7 @@ from metier.values.running import (
     ServerSetting,
     ToolSettings,
 )
+from metier.values.runs import Event, Failure, RunRecord
 from metier.values.settings import EncoderSettings
 
 SECRETS = st.text(st.characters(codec="utf-8", exclude_categories=("Cs",)), min_size=8).filter(
@@ -86,7 +87,7 @@ def test_a_value_in_pieces_is_hidden_and_the_rest_arrives(
     listener = redacted_events(Redactor([secret]), heard.append)
     assert listener is not None
     edges = sorted({0, len(whole), *(cut for cut in cuts if cut < len(whole))})
-    for start, end in zip(edges, edges[1:], strict=False):
+    for start, end in itertools.pairwise(edges):
         listener(Event("model.text", "r", 0.0, "s", {"text": whole[start:end]}))
     listener(Event("model.answered", "r", 1.0, "s", {"model": "m"}))
     streamed = "".join(event.data["text"] for event in heard if event.kind == "model.text")

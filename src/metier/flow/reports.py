@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
 from typing import Any, Protocol
 
@@ -43,6 +44,9 @@ class ReportStore(Protocol):
     def read(self, report_id: str) -> str:
         """The text of a report. Raises `FileNotFoundError` if there is none."""
 
+    def remove(self, report_id: str) -> None:
+        """Delete a report, if it is there."""
+
 
 class ReportFiles:
     """A `ReportStore`: a folder of the workspace's state."""
@@ -68,6 +72,11 @@ class ReportFiles:
         if not REPORT_NAME.match(f"{report_id}.json"):
             raise FileNotFoundError(report_id)
         return self._room.read(f"{report_id}.json").decode()
+
+    def remove(self, report_id: str) -> None:
+        if REPORT_NAME.match(f"{report_id}.json"):
+            with suppress(FileNotFoundError):
+                self._room.remove(f"{report_id}.json")
 
 
 class Reports:
