@@ -19,7 +19,7 @@ from metier.run.models.offline import ScriptedModel
 from metier.run.telemetry import Spans
 from metier.values.runs import Event
 from metier.web.exporting import Exporter
-from run.test_telemetry import Recorder
+from run.recorded_spans import Recorder
 from web_served import inspected
 
 SETTINGS = """
