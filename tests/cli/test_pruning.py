@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cli.printed import write_log
-from cli.run_workspace import SETTINGS, Agents, agents, delegate, eventually, prompt, tool
+from cli.run_workspace import SETTINGS, Agents, agents, delegate, eventually, follows, prompt, tool
 from cli.typed import answered
 from conftest import Workspace, state_of
 from flow.decisions import decision, verdict
@@ -67,6 +67,7 @@ def test_rm_takes_several_runs_and_tells_json(kept: Agents) -> None:
     ids = [run["runId"] for run in kept.runs("list")]
     found = json.loads(kept.metier("runs", "rm", *ids, "--json").stdout)
     assert found == {"schemaVersion": "1", "removed": ids, "runs": 3}
+    follows("runs-removed", found)
     assert states(kept) == []
 
 
@@ -196,6 +197,7 @@ def test_prune_says_what_and_how_much(kept: Agents) -> None:
     assert nothing.stdout == "removed: nothing, nothing is older than 30 days\n"
     found = json.loads(kept.metier("state", "prune", "--dry-run", "--json").stdout)
     assert found == {"schemaVersion": "1", **Pruned()._asdict(), "dryRun": True}
+    follows("state-pruned", found)
 
 
 # Once a day

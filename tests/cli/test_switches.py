@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cli.printed import run_here
+from cli.run_workspace import follows
 from cli.typed import answered
 from conftest import Workspace
 from metier.catalog import Catalog
@@ -98,6 +99,8 @@ def test_a_skill_is_off_for_its_host_and_enable_restores_every_character(
     again = run_here(workspace.root, "disable", "alpha", "--host", case.host)
     assert (again.returncode, again.stdout) == (0, "")
     assert "is off in" in again.stderr
+    as_json = run_here(workspace.root, "disable", "alpha", "--host", case.host, "--json")
+    assert json.loads(as_json.stdout) == []
     back = run_here(workspace.root, "enable", "alpha", "--host", case.host)
     assert back.returncode == 0, back.stderr
     assert (file.read_text() if file.exists() else None) == case.before
@@ -147,6 +150,7 @@ def test_a_dry_run_writes_nothing_and_shows_the_diff(
         workspace.root, "disable", "alpha", "--host", "claude-code", "--dry-run", "--json"
     )
     (plan,) = json.loads(found.stdout)
+    follows("skill-switches", [plan])
     assert (plan["host"], plan["switch"], plan["action"]) == (
         "claude-code", "skillOverrides", "change",
     )  # fmt: skip

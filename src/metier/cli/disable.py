@@ -1,11 +1,13 @@
 """`metier disable`"""
 
+from collections.abc import Sequence
+
 import click
 
 from metier.cli.session import Session
-from metier.cli.switch import no_host, switch_command, wanted_in, write
+from metier.cli.switch import nothing_to_do, switch_command, wanted_in, write
 from metier.errors import UsageError
-from metier.install.switches import SwitchPlan, is_switched_off, loads_here, plan_off
+from metier.install.switches import SwitchPlan, Wanted, is_switched_off, loads_here, plan_off
 
 
 @switch_command("disable")
@@ -30,10 +32,7 @@ def command(
         known = wanted_in(session, catalog, skill, host, for_user, whole_plugin=whole_plugin)
         loading = [one for one in known if loads_here(one)]
         if not loading:
-            for one in filter(is_switched_off, known):
-                session.note(f"'{skill}' is off in {one.host.title} already")
-                return 0
-            raise no_host(skill, "load", host)
+            return nothing_to_do(session, _already_off(skill, known), skill, host)
         plans: list[SwitchPlan] = []
         for one in loading:
             try:
@@ -44,3 +43,9 @@ def command(
                 hint = f"; {error.hint}" if error.hint else ""
                 session.note_wrapped(f"warning: {error.message}{hint}")
     return write(session, plans, is_off=True, dry_run=dry_run, yes=yes) if plans else 1
+
+
+def _already_off(skill: str, known: Sequence[Wanted]) -> str:
+    """What to say if it is off; empty if it is not."""
+    titles = ", ".join(one.host.title for one in known if is_switched_off(one))
+    return f"'{skill}' is off in {titles} already" if titles else ""

@@ -1,7 +1,7 @@
 """`metier enable`"""
 
 from metier.cli.session import Session
-from metier.cli.switch import no_host, switch_command, wanted_in, write
+from metier.cli.switch import nothing_to_do, switch_command, wanted_in, write
 from metier.install.switch_record import SwitchRecord
 from metier.install.switches import is_switched_off, loads_here, plans_on
 from metier.storage.places import user_room
@@ -28,8 +28,6 @@ def command(
         off = [one for one in known if is_switched_off(one)]
         plans = [plan for one in off for plan in plans_on(one, record)]
         if not plans:
-            if any(map(loads_here, known)):
-                session.note(f"'{skill}' is not off")
-                return 0
-            raise no_host(skill, "load", host)
+            is_on = any(map(loads_here, known))
+            return nothing_to_do(session, f"'{skill}' is not off" if is_on else "", skill, host)
     return write(session, plans, is_off=False, dry_run=dry_run, yes=yes)

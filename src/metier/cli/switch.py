@@ -111,8 +111,14 @@ def _json(plan: SwitchPlan) -> dict[str, Any]:
     return {"host": plan.host, "switch": plan.key, "name": plan.name, **plan.change.to_json()}
 
 
-def no_host(skill: str, what: str, host: str | None) -> UsageError:
-    where = HOSTS[host].title if host else "no host here"
-    said = f"{where} does not {what} '{skill}'" if host else f"{where} {what}s '{skill}'"
-    hint = f"metier doctor --host {host} says why" if host else "--host names one"
-    return UsageError(said, hint=hint)
+def nothing_to_do(session: Session, why: str, skill: str, host: str | None) -> int:
+    """Say why nothing is to do; without a reason no host loads the skill: raise `UsageError`."""
+    if why:
+        session.note(why)
+        if session.as_json:
+            session.print_json([])
+        return 0
+    if host is None:
+        raise UsageError(f"no host here loads '{skill}'", hint="--host names one")
+    hint = f"metier doctor --host {host} says why"
+    raise UsageError(f"{HOSTS[host].title} does not load '{skill}'", hint=hint)

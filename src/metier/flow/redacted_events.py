@@ -6,9 +6,9 @@ from metier.values.runs import Event, OnEvent
 _TEXT = "model.text"
 
 
-def redacted_events(redactor: Redactor, on_event: OnEvent | None) -> OnEvent | None:
-    """A listener that gets every event redacted, if there is one and something to redact."""
-    return RedactedEvents(redactor, on_event) if on_event is not None and redactor else on_event
+def redacted_events(redactor: Redactor, on_event: OnEvent) -> OnEvent:
+    """A listener that gets every event redacted, if there is something to redact."""
+    return RedactedEvents(redactor, on_event) if redactor else on_event
 
 
 class RedactedEvents:

@@ -280,7 +280,7 @@ class Agency:
 
     def redacted(self, on_event: OnEvent | None) -> OnEvent | None:
         """A listener to events without the values of secrets."""
-        return redacted_events(self._catalog.redactor, on_event)
+        return on_event and redacted_events(self._catalog.redactor, on_event)
 
     def result(self, run_id: str) -> RunResult:
         """The stored state of a run. Raises `NotFoundError`."""
