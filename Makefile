@@ -7,7 +7,7 @@ RELEASE ?= .venv-release
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 HASHED := install --require-hashes --requirement
 
-.PHONY: demo test check format docs bench bench-quality screenshots soak live requirements dist sbom audit clean
+.PHONY: demo test check format docs bench bench-quality screenshots soak live requirements dist sbom smoke audit clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/metier demo
@@ -41,6 +41,7 @@ screenshots: $(VENV)/.installed-dev
 	PYTHONPATH=. $(BIN)/python tools/screenshots.py
 
 soak: $(VENV)/.installed-dev
+	-$(PIP) install --constraint constraints.txt --only-binary :all: atheris  # without it fuzzing is skipped
 	METIER_SOAK=1 $(BIN)/pytest -n 2 --dist loadgroup
 
 live: $(VENV)/.installed-dev
@@ -52,11 +53,15 @@ requirements: $(RELEASE)/.installed
 	$(RELEASE)/bin/python tools/lock_requirements.py
 
 dist: $(RELEASE)/.installed
+	rm -f dist/*.whl dist/*.tar.gz
 	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(RELEASE)/bin/python -m build --no-isolation --outdir dist
 
 sbom: $(RELEASE)/.installed
 	@mkdir -p dist
 	$(RELEASE)/bin/cyclonedx-py requirements --pyproject pyproject.toml --output-reproducible --output-file dist/metier.cdx.json requirements/demo.txt
+
+smoke: dist
+	$(PYTHON) tools/smoke_test.py dist/*.whl
 
 audit: $(RELEASE)/.installed
 	$(RELEASE)/bin/python tools/audit.py

@@ -17,8 +17,13 @@ NOTE = "Generated from the program; `make docs` writes it anew.\n"
 SCHEMAS = Path(metier.__file__).parent / "schemas"
 SCHEMA_ENDING = ".v1.schema.json"
 SCHEMA_OF = {
+    "import": "import",
     "init": "init",
     "trust --show": "trust",
+    "trust --skill": "reviews",
+    "lock": "lock-written",
+    "verify": "verify",
+    "diff": "reviews",
     "state adopt": "state-adopted",
     "state copy": "state-copied",
     "state prune": "state-pruned",
@@ -75,6 +80,7 @@ SCHEMA_OF = {
     "web --export": "web-exported",
     "lint": "lint",
     "lint --fix --dry-run": "lint-repairs",
+    "lint --statistics": "lint-statistics",
     "explain": "explain-list",
     "explain CODE": "explain",
     "dev conformance": "conformance",
@@ -84,6 +90,7 @@ SCHEMA_OF = {
 """Which schema the output of a command follows when it is told `--json`."""
 OTHER_HOMES = {
     "the files in `agents/`: [agents](../agents.md)": "agent-profile",
+    "`metier.lock`: [locks](../locks.md)": "lock",
     "`.dci/aliases.v1.json`, `metier resolve --aliases FILE`": "aliases",
     "`.dci/state/reliability.v1.json`, what `metier history record` and runs store": "reliability",
     "the files in `.metier/reports/`, `Resolution.report`": "capability-resolution-report",
@@ -146,7 +153,7 @@ def findings_page() -> str:
     parts.append("| code | severity | title | `--fix` |\n|---|---|---|---|")
     parts[-1] += "".join(
         f"\n| [{code}](#{code.lower()}) | {rule.severity} | {rule.title} "
-        f"| {'yes' if rule.fixable else ''} |"
+        f"| {('with `--unsafe`' if rule.unsafe else 'yes') if rule.fixable else ''} |"
         for code, rule in CODES.items()
     )
     for code, rule in CODES.items():

@@ -280,8 +280,8 @@ def test_the_agents_of_each_team_choose_their_own_skill_first(
     with opened(teams) as catalog:
         for team in ("a", "b"):
             model = ScriptedModel(["done"])
-            catalog.agency.model = lambda _, made=model: made  # type: ignore[misc, method-assign]
-            assert catalog.run_sync(f"releaser-{team}", "release the shop").success
+            agent, task = f"releaser-{team}", "release the shop"
+            assert catalog.run_sync(agent, task, model=model).success
             (request,) = model.requests
             assert f"Deploy as teams/{team}/skills does." in str(request)
             report = catalog.report(catalog.report_ids()[-1])

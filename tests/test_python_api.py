@@ -23,6 +23,7 @@ from metier import (
     UsageError,
     tool,
 )
+from metier.index.store import Store
 from metier.run.models import ScriptedModel
 from metier.values.agents import AgentProfile
 from metier.values.models import ToolCall
@@ -277,3 +278,8 @@ def test_every_public_name_is_there() -> None:
     for name in metier.__all__:
         assert getattr(metier, name) is not None
     assert (Path(metier.__file__).parent / "py.typed").is_file()
+
+
+def test_a_name_that_moved_answers_with_a_warning() -> None:
+    with pytest.warns(DeprecationWarning, match=r"import Store from metier\.index\.store"):
+        assert metier.Store is Store

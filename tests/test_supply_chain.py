@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -76,14 +77,15 @@ def test_the_wheel_is_the_same_bytes_wherever_and_whenever_it_is_built(tmp_path:
     assert len(files) > 300
     first = _wheel(tmp_path / "a", files, stamp=1_000_000_000)
     second = _wheel(tmp_path / "an" / "other", sorted(files, reverse=True), stamp=1_700_000_000)
-    assert first == second
+    assert _digest(first) == _digest(second)
+    _try(first, tmp_path / "installed")
 
 
 _IN_THE_WHEEL = ("src/", "examples/", "conformance/", "pyproject.toml", "README.md", "LICENSE")
 
 
-def _wheel(folder: Path, files: list[str], stamp: int) -> str:
-    """The digest of a wheel that is built from `files`, copied in that order."""
+def _wheel(folder: Path, files: list[str], stamp: int) -> Path:
+    """A wheel that is built from `files`, copied in that order."""
     for name in files:
         copy = folder / name
         copy.parent.mkdir(parents=True, exist_ok=True)
@@ -101,4 +103,41 @@ def _wheel(folder: Path, files: list[str], stamp: int) -> str:
     ]
     subprocess.run(command, cwd=folder, check=True, capture_output=True)
     (wheel,) = (folder / "out").glob("*.whl")
+    return wheel
+
+
+def _digest(wheel: Path) -> str:
     return hashlib.sha256(wheel.read_bytes()).hexdigest()
+
+
+def _try(wheel: Path, folder: Path) -> None:
+    """Run the demo with the files of the wheel alone; dependencies come from this environment."""
+    with zipfile.ZipFile(wheel) as packed:
+        packed.extractall(folder)
+    command = [sys.executable, "-P", "-m", "metier", "demo"]
+    env = {**os.environ, "PYTHONPATH": str(folder)}
+    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)
+    assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
+    shown = subprocess.check_output(
+        [sys.executable, "-P", "-c", "import metier; print(metier.__file__)"], env=env, text=True
+    )
+    assert Path(shown.strip()).is_relative_to(folder)
+
+
+def test_all_has_every_extra_but_those_for_development() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
+        "optional-dependencies"
+    ]
+    (everything,) = extras["all"]
+    named = everything.removeprefix("metier[").removesuffix("]").split(",")
+    assert named == sorted(extras.keys() - {"all", "bench", "dev"})
+
+
+def test_the_page_on_installing_lists_every_extra() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
+        "optional-dependencies"
+    ]
+    page = (ROOT / "docs" / "install.md").read_text()
+    assert re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE) == sorted(
+        extras.keys() - {"bench", "dev"}
+    )

@@ -104,10 +104,23 @@ __all__ = [
 ]
 
 
+_MOVED = {
+    "AbilityRegistry": "index.abilities",
+    "SkillRepository": "index.skills",
+    "Store": "index.store",
+}
+"""Names that were here in 0.1."""
+
+
 def __getattr__(name: str) -> object:
     from importlib import import_module
 
     home = _HOMES.get(name)
+    if name in _MOVED:
+        from warnings import warn
+
+        home = _MOVED[name]
+        warn(f"import {name} from metier.{home}", DeprecationWarning, stacklevel=2)
     if home is None:
         raise AttributeError(f"module 'metier' has no attribute '{name}'")
     value: object = getattr(import_module(f"metier.{home}"), name)

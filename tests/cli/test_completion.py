@@ -95,7 +95,9 @@ def test_zsh_is_told_what_a_command_does(workspace: Workspace) -> None:
 def test_kinds_formats_and_options_are_offered(complete: Complete) -> None:
     assert complete("list", "") == plain("skills", "abilities", "cards", "agents")
     assert complete("show", "a") == plain("ability", "agent")
-    assert complete("lint", "--output-format", "") == plain("text", "json", "sarif", "github")
+    assert complete("lint", "--format", "") == plain(
+        "text", "json", "sarif", "github", "gitlab", "html"
+    )
     assert set(plain("--json", "--no-refresh", "--root")) < set(complete("list", "--"))
 
 

@@ -96,7 +96,8 @@ def test_every_code_is_explained_with_two_examples(
     assert err == ""
     assert run(["explain", code, "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
-    assert data.keys() == {"code", "severity", "title", "fixable", "why", "bad", "good"}
+    texts = {"severity", "title", "why", "source", "bad", "good"}
+    assert data.keys() == {"code", "fixable", "hosts", *texts}
 
 
 def codes_of_text(capsys: pytest.CaptureFixture[str]) -> list[str]:
@@ -110,6 +111,25 @@ def test_explain_without_a_code_lists_findings_and_errors(
     listed = codes_of_text(capsys)
     assert listed[: len(CODES)] == list(CODES)
     assert {"USAGE", "CONFIG_INVALID", "NOT_FOUND", "STORE_CORRUPT"} < set(listed)
+
+
+@pytest.mark.parametrize(
+    ("beginning", "first", "others"),
+    [
+        ("SK3", "SK301", "SK3"),
+        ("sk", "SK301", "SK"),
+        ("F", "FM101", "FM"),
+        ("STORE", "STORE_", "S"),
+    ],
+)
+def test_explain_lists_a_family(
+    capsys: pytest.CaptureFixture[str], beginning: str, first: str, others: str
+) -> None:
+    assert run(["explain", beginning]) == 0
+    listed = [line.split("\t")[0] for line in capsys.readouterr().out.splitlines()]
+    assert listed[0].startswith(first)
+    assert all(code.startswith(others) for code in listed)
+    assert "SKILL_TRUNCATED" not in listed
 
 
 def test_explain_lists_the_same_codes_as_json(capsys: pytest.CaptureFixture[str]) -> None:

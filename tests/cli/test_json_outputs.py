@@ -175,6 +175,7 @@ def mess(tmp_path: Path) -> Path:
 
 EVERYWHERE = [
     *(("list", ("list", PLURAL[kind], *more)) for kind in KINDS for more in ((), ("--shadowed",))),
+    ("import", ("import", "--dry-run")),
     ("init", ("init",)),
     ("refresh", ("refresh",)),
     ("list", ("list", "--capability", "web-search")),
@@ -189,6 +190,7 @@ EVERYWHERE = [
     ("usage", ("usage",)),
     ("lint", ("lint",)),
     ("lint", ("lint", "--strict")),
+    ("lint --statistics", ("lint", "--statistics", "--notes")),
     ("lint --fix --dry-run", ("lint", "--fix", "--dry-run", "--notes")),
     ("doctor", ("doctor",)),
     ("doctor --host", ("doctor", "--host", "claude-code")),

@@ -169,7 +169,7 @@ def test_the_finding_can_be_ignored_for_the_file(
 
 def test_json_holds_every_field_of_the_finding(workspace: Workspace, lint: Lint) -> None:
     workspace.write(TABLE, MISNAMED)
-    found = lint("--output-format", "json")
+    found = lint("--format", "json")
     assert found.code == 1
     assert found.data == [
         {
@@ -181,13 +181,14 @@ def test_json_holds_every_field_of_the_finding(workspace: Workspace, lint: Lint)
             "message": "'Bad One' below 'web-search' is not a capability name",
             "hint": "correct it: until then it does not count",
             "fixable": False,
+            "hosts": {"metier": "finds the skill for fewer or other capabilities"},
         }
     ]
 
 
 def test_sarif_holds_the_finding_and_its_rule(workspace: Workspace, lint: Lint) -> None:
     workspace.write(TABLE, BROKEN)
-    found = lint("--output-format", "sarif")
+    found = lint("--format", "sarif")
     (only,) = found.data["runs"]
     (result,) = only["results"]
     assert [rule["id"] for rule in only["tool"]["driver"]["rules"]] == ["DC403"]
@@ -204,6 +205,6 @@ def test_sarif_holds_the_finding_and_its_rule(workspace: Workspace, lint: Lint) 
 
 def test_github_annotates_the_line_that_breaks(workspace: Workspace, lint: Lint) -> None:
     workspace.write(TABLE, BROKEN)
-    found = lint("--output-format", "github")
+    found = lint("--format", "github")
     assert found.code == 1
     assert found.out.startswith(f"::error title=metier DC403,file={TABLE},line=3,col=3::not valid")

@@ -12,6 +12,7 @@ import pytest
 from cli.printed import Printed
 from conftest import Workspace
 from metier.cli import run
+from metier.findings import CODES
 
 
 def record(**properties: Any) -> dict[str, Any]:
@@ -76,7 +77,7 @@ def lint(
 
 
 def as_json(lint: Lint, *arguments: str, folder: str = ".") -> Result:
-    return lint("--output-format", "json", *arguments, folder=folder)
+    return lint("--format", "json", *arguments, folder=folder)
 
 
 def test_a_sound_workspace_gives_no_data_one_line_and_exit_0(
@@ -91,7 +92,7 @@ def test_text_is_a_place_a_code_a_message_and_a_hint(workspace: Workspace, lint:
     assert lint() == Result(
         1,
         "skills/colon/SKILL.md:3:21: FM104 [*]"
-        " the value of 'description' holds ': ' and is not quoted\n"
+        " the value of 'description' holds ': ' and is not quoted [copilot]\n"
         "    hint: put the value in quotes\n",
         "1 file checked: 1 error in 1 file; 1 can be repaired with --fix\n",
     )
@@ -109,6 +110,7 @@ def test_json_holds_every_field_of_a_finding(workspace: Workspace, lint: Lint) -
         "message": "the skill has no name; its folder's name 'nameless' is used",
         "hint": "add 'name: nameless'",
         "fixable": True,
+        "hosts": CODES["SK301"].hosts,
     }
 
 
@@ -126,25 +128,25 @@ def sarif(result: Result) -> Any:
 def test_sarif_has_the_shape_that_readers_expect(workspace: Workspace, lint: Lint) -> None:
     workspace.write("skills/colon/SKILL.md", COLON)
     workspace.write("skills/nameless/SKILL.md", NAMELESS)
-    only = sarif(lint("--output-format", "sarif", "--notes"))
+    only = sarif(lint("--format", "sarif", "--notes"))
     rules = [rule["id"] for rule in only["tool"]["driver"]["rules"]]
     assert rules == sorted(set(rules))
     assert [rules[result["ruleIndex"]] for result in only["results"]] == [
         result["ruleId"] for result in only["results"]
     ]
-    assert sarif(lint("--output-format", "sarif", "--select", "IO"))["results"] == []
+    assert sarif(lint("--format", "sarif", "--select", "IO"))["results"] == []
 
 
 def test_sarif_writes_paths_as_uris(workspace: Workspace, lint: Lint) -> None:
     workspace.write("skills/50% more/SKILL.md", NAMELESS)
-    result = sarif(lint("--output-format", "sarif"))["results"][0]
+    result = sarif(lint("--format", "sarif"))["results"][0]
     place = result["locations"][0]["physicalLocation"]["artifactLocation"]
     assert place["uri"] == "skills/50%25%20more/SKILL.md"
 
 
 def test_github_annotations_are_escaped(workspace: Workspace, lint: Lint) -> None:
     workspace.write("skills/a,b: 5%\nc/SKILL.md", NAMELESS)
-    first, *rest = lint("--output-format", "github").out.splitlines()
+    first, *rest = lint("--format", "github").out.splitlines()
     assert first.startswith(
         "::warning title=metier SK301,file=skills/a%2Cb%3A 5%25%0Ac/SKILL.md,line=2,col=1::"
     )
@@ -344,10 +346,9 @@ def test_fix_keeps_the_words_of_the_body_and_the_mode_of_the_file(
 @pytest.mark.parametrize(
     "front",
     [
-        'name: sure\ndescription: "Do this": that and more',
-        "name: sure\ndescription: Do it well.\nmetadata:\n  note: a: b",
-        "name: sure\ndescription: {a: b: c}",
-        "name: sure\ndescription: Do it\n  - or: this: that",
+        "name: sure\ndescription: Do it well, always.\nmetadata: {a: b: c}",
+        "name: sure\ndescription: Do it well, always.\nmetadata:\n  - {a: b: c}",
+        "- sure\nname: sure\ndescription: Do it well, always.",
     ],
 )
 def test_fix_leaves_alone_what_it_cannot_be_sure_of(

@@ -26,10 +26,19 @@ def everywhere(
     return workspace
 
 
+def test_skills_of_hosts_are_checked_only_with_user(
+    everywhere: Workspace, empty_home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(["lint", "--select", "FM104"])
+    assert str(empty_home) not in capsys.readouterr().out
+    run(["lint", "--select", "FM104", "--user"])
+    assert str(empty_home) in capsys.readouterr().out
+
+
 def test_skills_of_hosts_and_mounts_are_checked_too(
     everywhere: Workspace, empty_home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(["lint", "--select", "FM104"]) == 1
+    assert run(["lint", "--select", "FM104", "--user"]) == 1
     paths = [line.split(":")[0] for line in capsys.readouterr().out.splitlines()[::2]]
     assert sorted(paths) == sorted(
         [
@@ -43,9 +52,9 @@ def test_skills_of_hosts_and_mounts_are_checked_too(
 def test_only_files_of_the_workspace_are_repaired(
     everywhere: Workspace, empty_home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run(["lint"])
+    run(["lint", "--user"])
     assert "; 1 can be repaired with --fix; " in capsys.readouterr().err
-    run(["lint", "--fix"])
+    run(["lint", "--fix", "--user"])
     assert "repaired 1 finding in 1 file\n" in capsys.readouterr().err
     assert "'Charts: bars" in (everywhere.root / "skills/own/SKILL.md").read_text()
     for file in (empty_home / ".claude/skills/hosted", tmp_path / "team/mounted"):
@@ -60,7 +69,7 @@ def test_a_named_folder_is_repaired_wherever_it_is(everywhere: Workspace, tmp_pa
 def test_two_formats_at_once_are_refused(
     everywhere: Workspace, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(["lint", "--json", "--output-format", "sarif"]) == 2
+    assert run(["lint", "--json", "--format", "sarif"]) == 2
     assert "two formats" in capsys.readouterr().err
 
 

@@ -119,28 +119,28 @@ def without_sources(names: set[str]) -> set[str]:
 
 
 def test_findings(call: Run) -> None:
-    found = json.loads(call("lint", "--json", "--notes"))
+    found = json.loads(call("lint", "--user", "--json", "--notes"))
     names = opened([one["path"] for one in found])
     assert without_sources(names) == WITH_FINDINGS
     assert len(names) == len(WITH_FINDINGS) + 2
 
 
 def test_findings_for_people(call: Run) -> None:
-    lines = call("lint", "--notes").splitlines()
+    lines = call("lint", "--user", "--notes").splitlines()
     places = [re.match(r"(.+):\d+:\d+: [A-Z]+\d+ ", line) for line in lines]
     assert without_sources(opened([one[1] for one in places if one])) == WITH_FINDINGS
 
 
 def test_findings_for_github_and_other_programs(call: Run) -> None:
-    lines = call("lint", "--notes", "--output-format", "github").splitlines()
+    lines = call("lint", "--user", "--notes", "--format", "github").splitlines()
     assert opened([re.findall(r"file=(.*?),line", line)[0] for line in lines])
-    sarif = json.loads(call("lint", "--notes", "--output-format", "sarif"))
+    sarif = json.loads(call("lint", "--user", "--notes", "--format", "sarif"))
     places = [one["locations"][0]["physicalLocation"] for one in sarif["runs"][0]["results"]]
     assert opened([one["artifactLocation"]["uri"].removeprefix("file://") for one in places])
 
 
 def test_other_files_that_findings_speak_of(call: Run) -> None:
-    found = json.loads(call("lint", "--json", "--notes"))
+    found = json.loads(call("lint", "--user", "--json", "--notes"))
     others = [re.findall(r"(?:also used by|exact copy of|that of) (\S*?SKILL\.md)", one["message"])
               for one in found]  # fmt: skip
     assert opened([path for some in others for path in some]) == {"own/SKILL.md", "twice/SKILL.md"}

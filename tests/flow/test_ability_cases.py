@@ -10,7 +10,7 @@ from cases import binding_rows
 from metier.core.budget import count_tokens
 from metier.index.abilities import AbilityRegistry
 from metier.inject.abilities import inject_abilities
-from metier.lint import validate_ability
+from metier.lint.abilities import validate_ability
 from metier.load import load_abilities
 from metier.select.abilities import abilities_for_task, score_ability
 from metier.values.capabilities import DEFAULT_ABILITIES, DEFAULT_MAX_TOKENS

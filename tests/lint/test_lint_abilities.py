@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from metier.lint import lint_document, validate_ability
+from metier.lint import lint_document
+from metier.lint.abilities import validate_ability
 from metier.load import load_abilities
 from metier.parse.kinds import parse_document
 from metier.values.outcomes import Issue, has_errors

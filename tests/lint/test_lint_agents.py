@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from metier.lint import lint_document, validate_agent
+from metier.lint import lint_document
+from metier.lint.agents import validate_agent
 from metier.parse.kinds import parse_document
 from metier.values.agents import AgentProfile
 from metier.values.outcomes import Issue

@@ -9,7 +9,7 @@ from cases import binding_rows
 from metier.errors import UsageError
 from metier.index.agents import STANDARD_PROFILE, AgentRegistry
 from metier.inject.abilities import inject_abilities
-from metier.lint import validate_agent
+from metier.lint.agents import validate_agent
 from metier.run.models import ScriptedModel
 from metier.run.services import Prepared
 from metier.select.abilities import abilities_for_task

@@ -325,8 +325,8 @@ def test_a_run_that_cannot_be_saved_does_not_break_the_others() -> None:
 def test_a_run_whose_services_raise_does_not_stay_running(execution: Any) -> None:
     world = World()
 
-    def no_such_model(name: str) -> Any:
-        raise UsageError(f"no model is called '{name}'")
+    def no_such_model(name: str, agent_id: str = "") -> Any:
+        raise UsageError(f"no model of '{agent_id}' is called '{name}'")
 
     world.model = no_such_model  # type: ignore[method-assign]  # the fault under test
     with contextlib.suppress(UsageError):

@@ -9,7 +9,7 @@ import pytest
 
 import metier
 from metier.errors import ModelError
-from metier.lint import validate_agent
+from metier.lint.agents import validate_agent
 from metier.run.models import OfflineModel, ScriptedModel
 from metier.run.services import Prepared
 from metier.run.tool import ToolContext, schema_tool

@@ -193,7 +193,7 @@ def test_a_workspace_turns_off_other_rules_for_its_own_documents_only(
     workspace.write("skills/theirs/SKILL.md", broken.replace("Bad_", "Worse_"))
 
     def found() -> set[tuple[str, str]]:
-        run(["lint", "--output-format", "json"])
+        run(["lint", "--user", "--format", "json"])
         issues = json.loads(capsys.readouterr().out)
         return {(one["code"], one["path"].split("/")[-2]) for one in issues}
 

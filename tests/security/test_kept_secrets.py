@@ -78,9 +78,8 @@ def served(agents: Agents) -> Iterator[str]:
     """What pages and an export show."""
     with inspected(agents.root, own_settings=True) as pages:
         for path in ("/overview", "/runs", "/run", "/reports"):
-            query = {"id": "last"} if path == "/run" else {}
-            yield pages.page(path, **query)
-            yield json.dumps(pages.json(f"{path}.json", **query), ensure_ascii=False)
+            yield pages.page(path, id="last")
+            yield json.dumps(pages.json(f"{path}.json", id="last"), ensure_ascii=False)
     with Catalog.open(agents.root) as catalog:
         for _, content in Exporter(catalog, with_prompts=True).files():
             yield content.decode(errors="replace")

@@ -13,7 +13,8 @@ from cli.printed import Printed
 from cli.run_workspace import Agents, agents, prompt, tool
 from conftest import Workspace
 from metier.cli import run
-from metier.cli.lint_formats import FORMATS
+from metier.cli.lint_formats import rendered
+from metier.flow.lint_report import Reported
 from metier.safety.escapes import escaped_json, visible
 from metier.values.outcomes import Issue
 
@@ -118,15 +119,16 @@ def test_escaped_json_is_the_same_value(value: Any, indent: int | None) -> None:
 @given(TEXTS, TEXTS, TEXTS)
 def test_no_format_of_findings_lets_one_through(message: str, path: str, hint: str) -> None:
     issue = Issue("SK301", message=message, path=path, line=1, column=1, hint=hint)
-    for name in ("json", "sarif", "github"):
-        assert hidden_in(FORMATS[name]([issue], "1")) == set(), name
-    (given_back,) = json.loads(FORMATS["json"]([issue], "1"))
+    reported = Reported(issue, path, issue, owners=(message,))
+    for name in ("json", "sarif", "github", "gitlab", "html"):
+        assert hidden_in(rendered(name, [reported])) == set(), name
+    (given_back,) = json.loads(rendered("json", [reported]))
     assert (given_back["message"], given_back["path"]) == (message, path)
 
 
 def test_github_shows_the_character_and_keeps_its_own_escapes() -> None:
     issue = Issue("SK301", message="50%\r\n\u202eoff", path="a,\u200bb:c", line=1, column=1)
-    line = FORMATS["github"]([issue], "1")
+    line = rendered("github", [Reported(issue, issue.path, issue)])
     assert "file=a%2C\\u200bb%3Ac," in line
     assert line.endswith("::50%25%0D%0A\\u202eoff\n")
 
@@ -134,12 +136,12 @@ def test_github_shows_the_character_and_keeps_its_own_escapes() -> None:
 # Commands
 
 
-@pytest.mark.parametrize("shape", ["json", "sarif", "github"])
+@pytest.mark.parametrize("shape", ["json", "sarif", "github", "gitlab", "html"])
 def test_lint_of_a_folder_with_an_odd_name(
     workspace: Workspace, metier: Metier, shape: str
 ) -> None:
     workspace.write(f"skills/{ODD}{EMOJI}/SKILL.md", "---\ndescription: Does it.\n---\nDo.\n")
-    printed = metier("lint", "--output-format", shape)
+    printed = metier("lint", "--format", shape)
     assert "SK301" in printed.out
     assert hidden_in(printed.out) == set()
     if shape == "json":

@@ -1,132 +1,131 @@
 """`metier lint`"""
 
-import shutil
+import os
 import sys
-from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
-from click.shell_completion import CompletionItem
 
-from metier import __version__
-from metier.cli.layout import flowed, words
-from metier.cli.lint_formats import FORMATS
+from metier.cli.lint_options import LintOptions, lint_options
 from metier.cli.session import Session, counted, metier_command
 from metier.cli.shown import shown_file
 from metier.config import Config
-from metier.core.text import printable
 from metier.errors import ConfigError, UsageError
 from metier.findings import CODES
-from metier.flow.linting import (
-    Choice,
-    Linted,
-    Linter,
-    LintRequest,
-    Repair,
-    unknown_code,
-    write_repairs,
-)
-from metier.values.files import KINDS, Kind
-from metier.values.outcomes import Issue
+from metier.flow.boundary import untrusted_error
+from metier.flow.lint_report import Reported, owners_file, with_owners
+from metier.flow.linting import Choice, Linted, Linter, LintRequest, choice_of, unknown_code
 
+if TYPE_CHECKING:
+    from metier.flow.repairing import Repair
 
-def _complete_code(_ctx: Any, _parameter: Any, incomplete: str) -> list[CompletionItem]:
-    return [
-        CompletionItem(code, help=rule.title)
-        for code, rule in CODES.items()
-        if code.startswith(incomplete.upper())
-    ]
+_LIST = "-"
+"""Standard input."""
 
 
 @metier_command("lint", catalog=False)
-@click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path())
-@click.option("--fix", "repair", is_flag=True, help="Repair what is mechanical, then check.")
-@click.option("--dry-run", is_flag=True, help="With --fix: print the diff, and write nothing.")
-@click.option(
-    "--select",
-    multiple=True,
-    metavar="CODES",
-    shell_complete=_complete_code,
-    help="Only these codes or families.",
-)
-@click.option(
-    "--ignore",
-    multiple=True,
-    metavar="CODES",
-    shell_complete=_complete_code,
-    help="All but these.",
-)
-@click.option("--notes", is_flag=True, help="Also show notes, which never fail.")
-@click.option("--strict", is_flag=True, help="No lenient reading; notes fail too.")
-@click.option("--kind", type=click.Choice(list(KINDS)), help="What the named files are.")
-@click.option(
-    "--output-format", type=click.Choice(list(FORMATS)), default="text", show_default=True
-)
-def command(
-    session: Session,
-    paths: tuple[str, ...],
-    repair: bool,
-    dry_run: bool,
-    select: tuple[str, ...],
-    ignore: tuple[str, ...],
-    notes: bool,
-    strict: bool,
-    kind: Kind | None,
-    output_format: str,
-) -> int:
+@lint_options
+def command(session: Session, options: LintOptions) -> int:
     """Check skills, abilities, cards and agents, and say what to change.
 
-    Without PATH everything in the catalog is checked: the workspace, the folders of your hosts,
-    mounts and sources of cards; and what the settings say about cards. --fix repairs the
-    findings marked with [*], in the files that you name, else in those of the workspace. A file
-    that the catalog excludes is marked in its finding, or listed after the findings if it has
-    none. Exit code 1 if there are errors or warnings, else 0; `metier explain CODE` explains a
+    Without PATH the workspace is checked, with its mounts and sources of cards, and what the
+    settings say; with --user also the folders of your hosts. --fix repairs the findings marked
+    with [*], in the files that you name, else in those of the workspace. A file that the catalog
+    excludes is marked in its finding, or listed after the findings if it has none.
+
+    On a terminal more than 50 findings are shown as counts by rule; --all lists them. Exit code 1
+    if there are errors or warnings, else 0 (see --fail-on); `metier explain CODE` explains a
     finding.
     """
-    output_format = _format(session, output_format, repair=repair, dry_run=dry_run)
-    if kind is not None and not paths:
-        raise UsageError("--kind needs the files that are of that kind", hint="metier lint PATH")
-    config = session.config()
-    choice = _choice(config, _codes(select), _codes(ignore), notes=notes or strict)
-    request = LintRequest(session.workspace(), config, choice, paths, kind, strict)
-    linter = Linter(request, shown_file)
-    linted, repairs = _lint(session, linter)
-    if repair and not dry_run:
-        write_repairs(repairs)
-        session.note(_repaired(repairs))
-        if repairs:
-            linted, repairs = _lint(session, linter)
-    issues = linter.chosen(linted, repairs)
-    if dry_run:
-        _print_repairs(session, repairs, linter, as_json=output_format == "json")
+    output_format = options.check(as_json=session.as_json)
+    if not options.watch:
+        return _check(session, options, output_format)
+    from metier.cli.lint_watch import watch  # few ask for it
+
+    return watch(session, options, lambda again: _check(again, options, output_format), _linter)
+
+
+def _check(session: Session, options: LintOptions, output_format: str) -> int:
+    linter = _linter(session, options)
+    if linter is None:
+        _write(session, options, output_format, [], Linted(0, [], [], set(), []))
+        session.note("nothing to check: none of the files is a skill, ability, card or agent")
+        return 0
+    if options.repair and not options.dry_run:
+        from metier.cli.lint_repairs import Written, finish_repairs
+
+        finish_repairs(session)
+    linted, repairs = _lint(session, linter, unsafe=options.unsafe)
+    if options.repair and not options.dry_run:
+        written = Written(session)
+        while repairs and written.add(repairs):
+            linted, repairs = _lint(session, linter, unsafe=options.unsafe)
+        written.note(session, linter)
+    reported = with_owners(linter.chosen(linted, repairs), session.workspace())
+    if options.owner is not None:
+        reported = _owned(session, options.owner, reported)
+    reported = _without_known(session, options, linter, reported)
+    if options.dry_run:
+        from metier.cli.lint_repairs import note_levels, print_repairs
+
+        print_repairs(session, repairs, linter, as_json=output_format == "json")
+        note_levels(session, linter, linted, repairs, unsafe=options.unsafe)
     else:
-        click.echo(_render(issues, output_format), nl=False)
-    if select:  # list no excluded files beside the selected codes
-        linted.excluded = []
-    for file in linted.unreported(linter.wants):
-        session.note_wrapped(f"excluded: {linter.shown(file.path)} ({file.reason}: {file.detail})")
-    session.note_wrapped(_summary(linted, issues, hidden=linter.hidden_notes(linted)))
-    if dry_run:
-        session.note("nothing was written (--dry-run)")
-    return int(any(strict or issue.severity != "info" for issue in issues))
+        if output_format == "sarif":
+            reported = linter.with_repairs(reported)
+        _write(session, options, output_format, reported, linted)
+    _note_summary(session, options, linter, linted, reported)
+    return int(any(one.issue.severity in options.failing for one in reported))
 
 
-def _format(session: Session, output_format: str, *, repair: bool, dry_run: bool) -> str:
-    if session.as_json and output_format not in ("text", "json"):
-        raise UsageError("--json and --output-format ask for two formats", hint="give one of them")
-    if dry_run and not repair:
-        raise UsageError("--dry-run is for --fix", hint="metier lint --fix --dry-run")
-    if dry_run and output_format not in ("text", "json"):
-        message = f"--dry-run prints a diff or JSON, not {output_format}"
-        raise UsageError(message, hint="remove --output-format")
-    return "json" if session.as_json else output_format
+# What to check
 
 
-def _lint(session: Session, linter: Linter) -> tuple[Linted, list[Repair]]:
-    with session.progress("checking") as on_progress:
-        linted = linter.lint(on_progress)
-    return linted, linter.repairs(linted)
+def _linter(session: Session, options: LintOptions) -> Linter | None:
+    """What lints the files that were asked for; None if none of them is a document."""
+    config = session.config()
+    choice = _choice(
+        config, _codes(options.select), _codes(options.ignore), notes=options.shows_notes
+    )
+    paths = options.paths
+    is_part = options.changed is not None or options.files_from is not None
+    if is_part:
+        paths = tuple(_named_files(session, options, config))
+        if not paths:
+            return None
+    request = LintRequest(
+        session.workspace(), config, choice, paths, options.kind, options.strict, options.user,
+        options.exclude, is_part, options.host or "",
+    )  # fmt: skip
+    linter = Linter(request, shown_file)
+    if session.is_outside() and not paths and not linter.has_folders():
+        raise UsageError(
+            "there is no workspace here, and no folder of skills",
+            where=session.workspace(),
+            hint="metier lint PATH checks a folder, --user the folders of your hosts",
+        )
+    return linter
+
+
+def _named_files(session: Session, options: LintOptions, config: Config) -> list[str]:
+    from metier.flow.lint_files import changed_files, documents_among, listed_files
+
+    workspace = session.workspace()
+    if options.changed is not None:
+        trust = session.boundary.trust
+        session.require_workspace()
+        if not trust.is_trusted:
+            error = untrusted_error(workspace, trust, "--changed, which runs git here,")
+            error.hint += "; --files-from - takes a list of files, and needs no trust"
+            raise error
+        return documents_among(changed_files(workspace, options.changed), workspace, config)
+    if options.files_from == _LIST:
+        raw = session.standard_input_bytes
+    else:
+        with click.open_file(options.files_from or "", "rb") as file:
+            raw = file.read()
+    return documents_among(listed_files(raw), workspace, config)
 
 
 def _codes(values: tuple[str, ...]) -> tuple[str, ...]:
@@ -146,95 +145,112 @@ def _choice(
     if wrong is not None:
         where = ", ".join(config.sources) or "environment"
         raise ConfigError(f"unknown code '{wrong}'", where=where, hint=hint)
-    users = None
-    if config.users_lint is not None:
-        own = config.users_lint
-        users = Choice(
-            select or own.select, ignore or own.ignore, dict(own.per_file_ignores), notes
-        )
-    return Choice(
-        select or config.lint_select,
-        ignore or config.lint_ignore,
-        config.per_file_ignores,
-        notes,
-        users,
-    )
+    return choice_of(config, select, ignore, notes=notes)
 
 
-def _repaired(repairs: Sequence[Repair]) -> str:
-    """`repaired 3 findings in 2 files`"""
-    if not repairs:
-        return "nothing to repair"
-    findings = sum(len(repair.issues) for repair in repairs)
-    return f"repaired {counted(findings, 'finding')} in {counted(len(repairs), 'file')}"
+def _lint(
+    session: Session, linter: Linter, *, unsafe: bool = False
+) -> tuple[Linted, "list[Repair]"]:
+    with session.progress("checking") as on_progress:
+        linted = linter.lint(on_progress)
+    return linted, linter.repairs(linted, unsafe=unsafe)
 
 
-def _print_repairs(
-    session: Session, repairs: Sequence[Repair], linter: Linter, *, as_json: bool
+def _owned(session: Session, owner: str, reported: Sequence[Reported]) -> list[Reported]:
+    """The findings of an owner. Raises `UsageError` if nobody owns anything."""
+    if not owners_file(session.workspace()):
+        hint = "it says which files belong to whom; GitHub and GitLab read it"
+        message = "--owner needs a CODEOWNERS file"
+        raise UsageError(message, where=session.workspace(), hint=hint)
+    return [one for one in reported if owner in one.owners]
+
+
+def _without_known(
+    session: Session, options: LintOptions, linter: Linter, reported: Sequence[Reported]
+) -> list[Reported]:
+    """The findings that are not in the baseline, which is written first if that was asked for."""
+    if options.baseline is None:
+        return list(reported)
+    from metier.flow.lint_baseline import Baseline
+
+    if options.write_baseline:
+        before = Baseline.read_if_there(options.baseline)
+        baseline = before.updated(reported, linter.is_checked)
+        baseline.write(options.baseline)
+        gone = before.fixed(reported, linter.is_checked)
+        dropped = f"; {counted(gone, 'fixed finding')} dropped out" if gone else ""
+        session.note(f"wrote {counted(len(baseline), 'finding')} to {options.baseline}{dropped}")
+        return baseline.unknown(reported)
+    baseline = Baseline.read(options.baseline)
+    new = baseline.unknown(reported)
+    parts = [f"{counted(len(reported) - len(new), 'known finding')} hidden ({options.baseline})"]
+    gone = baseline.fixed(reported, linter.is_checked)
+    if gone:
+        parts.append(f"{counted(gone, 'finding')} of it fixed: --write-baseline drops them")
+    session.note_wrapped("; ".join(parts))
+    return new
+
+
+# What to print
+
+
+def _write(
+    session: Session,
+    options: LintOptions,
+    output_format: str,
+    reported: Sequence[Reported],
+    linted: Linted,
 ) -> None:
-    from metier.install.changes import Change  # loads difflib
+    if options.statistics:
+        from metier.cli.lint_view import print_statistics  # few ask for it
 
-    rows = []
-    for repair in repairs:
-        path = linter.shown(repair.found.path)
-        before, after = (raw.decode(errors="replace") for raw in (repair.before, repair.after))
-        rows.append(
-            {
-                "path": path,
-                "findings": [issue._replace(path=path).to_json() for issue in repair.issues],
-                "diff": Change(path=path, before=before, after=after).diff,
-            }
-        )
-    if as_json:
-        session.print_json(rows)
+        print_statistics(session, reported, linted.files, as_json=output_format == "json")
         return
-    for row in rows:
-        click.echo(printable(str(row["diff"])))
+    if options.output_file is not None:
+        from metier.cli.lint_formats import rendered  # a clean run prints nothing
+
+        _write_file(options.output_file, rendered(output_format, reported))
+        session.note(f"wrote {counted(len(reported), 'finding')} to {options.output_file}")
+    elif output_format == "text" and not reported:
+        return
+    elif output_format == "text" and (sys.stdout.isatty() or click.get_current_context().color):
+        from metier.cli.lint_view import print_findings
+
+        print_findings(session, reported, show_all=options.show_all)
+    else:
+        from metier.cli.lint_formats import rendered
+
+        click.echo(rendered(output_format, reported), nl=False)
 
 
-def _render(issues: Sequence[Issue], output_format: str) -> str:
-    is_terminal = sys.stdout.isatty()
-    if output_format == "text" and (is_terminal or click.get_current_context().color):
-        width = shutil.get_terminal_size().columns if is_terminal else sys.maxsize
-        return "".join(_coloured(issue, width) for issue in issues)
-    return FORMATS[output_format](issues, __version__)
+def _write_file(file: str, text: str) -> None:
+    """Replace a file, or write to a pipe or device. Raises `OSError`."""
+    from metier.storage.files import write_atomically  # few ask for it
+
+    raw = text.encode(errors="backslashreplace")
+    path = os.path.abspath(file)
+    if path.startswith("/dev/") or (os.path.exists(path) and not os.path.isfile(path)):
+        with open(path, "wb") as opened:
+            opened.write(raw)
+    else:
+        write_atomically(path, raw)
 
 
-def _coloured(issue: Issue, width: int) -> str:
-    colour = {"error": "red", "warning": "yellow", "info": "blue"}[issue.severity]
-    location = click.style(f"{printable(issue.path)}:{issue.line}:{issue.column}", bold=True)
-    marks = [f"{location}:", click.style(issue.code, fg=colour, bold=True)]
-    if issue.fixable:
-        marks.append(click.style("[*]", fg="cyan"))
-    text = flowed([*marks, *words(issue.message)], width, indent=4) + "\n"
-    if issue.hint:
-        hint = [click.style("hint:", fg="cyan"), *words(issue.hint)]
-        text += flowed(hint, width, indent=6, start="    ") + "\n"
-    return text
+def _note_summary(
+    session: Session,
+    options: LintOptions,
+    linter: Linter,
+    linted: Linted,
+    reported: Sequence[Reported],
+) -> None:
+    from metier.cli.lint_view import summary
 
-
-def _summary(linted: Linted, issues: Sequence[Issue], hidden: int) -> str:
-    if not linted.files:
-        return "nothing to check: no skill, ability, card or agent found"
-    parts = [_counts(issues, linted.files)]
-    if linted.excluded:
-        parts.append(f"{len(linted.excluded):,} excluded")
-    fixable = sum(issue.fixable for issue in issues)
-    if fixable:
-        parts.append(f"{fixable} can be repaired with --fix")
-    if hidden:
-        parts.append(f"{counted(hidden, 'note')} hidden (--notes)")
-    return "; ".join(parts)
-
-
-def _counts(issues: Sequence[Issue], files: int) -> str:
-    if not issues:
-        return f"{counted(files, 'file')} checked, no problems found"
-    by: Counter[str] = Counter(issue.severity for issue in issues)
-    words = [
-        counted(by[severity], word)
-        for severity, word in (("error", "error"), ("warning", "warning"), ("info", "note"))
-        if by[severity]
-    ]
-    affected = len({issue.path for issue in issues})
-    return f"{counted(files, 'file')} checked: {', '.join(words)} in {counted(affected, 'file')}"
+    if options.select:  # list no excluded files beside the selected codes
+        linted.excluded = []
+    for file in linted.unreported(linter.wants):
+        session.note_wrapped(f"excluded: {linter.shown(file.path)} ({file.reason}: {file.detail})")
+    issues = [one.issue for one in reported]
+    hidden, is_new = linter.hidden_notes(linted), options.baseline is not None
+    session.note_wrapped(summary(linted, issues, hidden, new=is_new, unsafe=options.unsafe))
+    if options.dry_run:
+        session.note("nothing was written (--dry-run)")

@@ -1,46 +1,70 @@
-"""Findings as text for people and as JSON, SARIF or GitHub annotations for programs."""
+"""Findings as text for people, and as JSON, GitHub annotations or a GitLab report for programs."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
-from urllib.parse import quote
 
 from metier.core.text import printable
-from metier.findings import CODES
+from metier.flow.lint_report import Reported, fingerprints
 from metier.safety.escapes import escaped_json, visible
 from metier.values.outcomes import Issue
 
-_SARIF_LEVELS = {"error": "error", "warning": "warning", "info": "note"}
 _GITHUB_LEVELS = {"error": "error", "warning": "warning", "info": "notice"}
+_GITLAB_LEVELS = {"error": "major", "warning": "minor", "info": "info"}
 
 
-def as_text(issues: Sequence[Issue], _version: str) -> str:
+def rendered(output_format: str, reported: Sequence[Reported]) -> str:
+    """The findings in one of `lint_options.FORMATS`."""
+    if output_format == "sarif":
+        from metier.cli.lint_sarif import as_sarif  # other formats do not need it
+
+        return as_sarif(reported)
+    if output_format == "html":
+        from metier.cli.lint_html import as_html  # other formats do not need it
+
+        return as_html(reported)
+    made = {"text": as_text, "json": as_json, "github": as_github, "gitlab": as_gitlab}
+    return made[output_format](reported)
+
+
+def as_text(reported: Sequence[Reported]) -> str:
     lines = []
-    for issue in issues:
+    for issue, *_ in reported:
         fixable = " [*]" if issue.fixable else ""
         location = f"{issue.path}:{issue.line}:{issue.column}"
-        lines.append(f"{location}: {issue.code}{fixable} {issue.message}")
+        message = f"{issue.message}{for_hosts(issue)}"
+        lines.append(f"{location}: {issue.code}{fixable} {message}")
         if issue.hint:
             lines.append(f"    hint: {issue.hint}")
     return "".join(f"{_one_line(line)}\n" for line in lines)
+
+
+def for_hosts(issue: Issue) -> str:
+    """` [codex, copilot]`: the hosts that a finding matters to, unless it matters to all."""
+    return f" [{', '.join(issue.some_hosts)}]" if issue.some_hosts else ""
 
 
 def _one_line(text: str) -> str:
     return printable(text.replace("\n", "\\n").replace("\t", "\\t"))
 
 
-def as_json(issues: Sequence[Issue], _version: str) -> str:
-    return _dumped([issue.to_json() for issue in issues])
+def as_json(reported: Sequence[Reported]) -> str:
+    return dumped([_json(one) for one in reported])
 
 
-def _dumped(value: Any) -> str:
+def _json(one: Reported) -> dict[str, Any]:
+    owners = {"owners": list(one.owners)} if one.owners else {}
+    return {**one.issue.to_json(), **owners}
+
+
+def dumped(value: Any) -> str:
     return escaped_json(json.dumps(value, indent=2, ensure_ascii=False)) + "\n"
 
 
-def as_github(issues: Sequence[Issue], _version: str) -> str:
+def as_github(reported: Sequence[Reported]) -> str:
     """Workflow commands that GitHub shows beside the changed lines."""
     lines = []
-    for issue in issues:
+    for issue, *_ in reported:
         properties = (
             f"title={_property(f'metier {issue.code}')},file={_property(issue.path)},"
             f"line={issue.line},col={issue.column}"
@@ -58,54 +82,19 @@ def _property(text: str) -> str:
     return _data(text).replace(":", "%3A").replace(",", "%2C")
 
 
-def as_sarif(issues: Sequence[Issue], version: str) -> str:
-    codes = sorted({issue.code for issue in issues})
-    driver: dict[str, Any] = {
-        "name": "metier",
-        "version": version,
-        "rules": [_sarif_rule(code) for code in codes],
-    }
-    results = [_sarif_result(issue, codes.index(issue.code)) for issue in issues]
-    log = {
-        "version": "2.1.0",
-        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
-        "runs": [{"tool": {"driver": driver}, "results": results}],
-    }
-    return _dumped(log)
+def as_gitlab(reported: Sequence[Reported]) -> str:
+    """A Code Quality report, which GitLab shows in merge requests."""
+    ids = fingerprints(reported)
+    return dumped([_gitlab(one, name) for one, name in zip(reported, ids, strict=True)])
 
 
-def _sarif_rule(code: str) -> dict[str, Any]:
-    return {
-        "id": code,
-        "shortDescription": {"text": CODES[code].title},
-        "help": {"text": f"metier explain {code}"},
-        "defaultConfiguration": {"level": _SARIF_LEVELS[CODES[code].severity]},
-    }
-
-
-def _sarif_result(issue: Issue, rule: int) -> dict[str, Any]:
+def _gitlab(one: Reported, fingerprint: str) -> dict[str, Any]:
+    issue = one.issue
     text = f"{issue.message}; {issue.hint}" if issue.hint else issue.message
-    uri = ("file://" if issue.path.startswith("/") else "") + quote(issue.path)
-    region = {"startLine": issue.line, "startColumn": issue.column}
     return {
-        "ruleId": issue.code,
-        "ruleIndex": rule,
-        "level": _SARIF_LEVELS[issue.severity],
-        "message": {"text": text},
-        "locations": [
-            {
-                "physicalLocation": {
-                    "artifactLocation": {"uri": uri},
-                    "region": region,
-                }
-            }
-        ],
+        "description": text,
+        "check_name": issue.code,
+        "fingerprint": fingerprint,
+        "severity": _GITLAB_LEVELS[issue.severity],
+        "location": {"path": one.path, "lines": {"begin": issue.line}},
     }
-
-
-FORMATS: dict[str, Callable[[Sequence[Issue], str], str]] = {
-    "text": as_text,
-    "json": as_json,
-    "sarif": as_sarif,
-    "github": as_github,
-}

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from metier.catalog import Catalog, Refreshed, workspace_of
 from metier.cli.layout import one_line, print_table, terminal_width, wrapped
 from metier.cli.shown import shown_file
 from metier.cli.usage import shared_options
@@ -24,15 +23,24 @@ from metier.core.nearest import did_you_mean
 from metier.core.text import counted as counted
 from metier.core.text import printable
 from metier.errors import DamagedError, MetierError, StoreError, UsageError
-from metier.flow.boundary import NONE, RECORD, VARIABLE, Boundary, check_digest, read_boundary
+from metier.flow.boundary import (
+    NONE,
+    RECORD,
+    VARIABLE,
+    Boundary,
+    check_digest,
+    read_boundary,
+    workspace_of,
+)
 from metier.safety.redactor import NOTHING, Redactor
-from metier.storage.database import MEANINGLESS
 from metier.storage.places import ignored_folders, state_room
 from metier.storage.workspace import is_workspace
 from metier.values.files import Kind
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # not every command has a catalog, which is slow to load
     from click.shell_completion import CompletionItem
+
+    from metier.catalog import Catalog, Refreshed
 
 LAST = "last"
 """Another name for the latest run or report."""
@@ -144,7 +152,7 @@ class Session:
         self.note_wrapped("; ".join(parts))
 
     @contextmanager
-    def catalog(self) -> Iterator[Catalog]:
+    def catalog(self) -> "Iterator[Catalog]":
         """The catalog, refreshed unless `--no-refresh`; in memory if nothing can be written."""
         try:
             catalog = self._current(self.open_catalog())
@@ -152,13 +160,17 @@ class Session:
             if error.code != "STORE_READ_ONLY":
                 raise
             self.note(f"warning: {error.message}; reading everything again, storing nothing")
+            from metier.catalog import Catalog  # see above
+
             catalog = self._current(Catalog.in_memory(self.boundary))
         with catalog, self._damage_named(catalog):
             yield catalog
 
     @contextmanager
-    def _damage_named(self, catalog: Catalog) -> Iterator[None]:
+    def _damage_named(self, catalog: "Catalog") -> Iterator[None]:
         """Raise `DamagedError` for errors that a damaged catalog causes."""
+        from metier.storage.database import MEANINGLESS  # loads sqlite3
+
         store = catalog.store
         try:
             yield
@@ -170,11 +182,13 @@ class Session:
             message, hint = f"{store.called} is damaged", store.if_damaged
             raise DamagedError(message, where=store.path, hint=hint) from error
 
-    def open_catalog(self) -> Catalog:
+    def open_catalog(self) -> "Catalog":
         """The catalog without a refresh; created if there is none."""
+        from metier.catalog import Catalog  # see above
+
         return Catalog.within(self.boundary)
 
-    def _current(self, catalog: Catalog) -> Catalog:
+    def _current(self, catalog: "Catalog") -> "Catalog":
         """Refresh the catalog; close it if that fails."""
         try:
             is_built = catalog.is_built()
@@ -189,7 +203,7 @@ class Session:
             raise
         return catalog
 
-    def refresh(self, catalog: Catalog) -> Refreshed:
+    def refresh(self, catalog: "Catalog") -> "Refreshed":
         with self.progress("reading") as reading, self.progress("encoding", after=1) as encoding:
             refreshed = catalog.refresh(reading, on_encoded=encoding)
         if catalog.store.was_damaged or self.met_damage:
@@ -240,7 +254,7 @@ class Session:
             text = "\n".join(wrapped(text, terminal_width(), ""))
         self.note(text)
 
-    def note_unknown_agent(self, catalog: Catalog, agent: str | None) -> None:
+    def note_unknown_agent(self, catalog: "Catalog", agent: str | None) -> None:
         """Warn about an agent without a profile: another host's, or a typo."""
         names = catalog.names("agent")
         if agent is not None and agent not in names and not catalog.excluded_path("agent", agent):
@@ -293,9 +307,11 @@ class Session:
 
 
 def names_from_catalog(
-    context: click.Context, ask: Callable[[Catalog], list[str]], incomplete: str
+    context: click.Context, ask: "Callable[[Catalog], list[str]]", incomplete: str
 ) -> "list[CompletionItem]":
     """Names that complete `incomplete`; none without a catalog."""
+    from metier.catalog import Catalog  # see above
+
     root = context.params.get("root") or context.find_root().params.get("root")
     try:
         if not state_room(workspace_of(root)).exists():
@@ -319,7 +335,7 @@ def _for_shell(name: str) -> str:
     return re.sub(r"([^\w@%+=:,./-])", r"\\\1", name)
 
 
-def complete_from(ask: Callable[[Catalog], list[str]]) -> "Callable[..., list[CompletionItem]]":
+def complete_from(ask: "Callable[[Catalog], list[str]]") -> "Callable[..., list[CompletionItem]]":
     def complete(ctx: click.Context, _parameter: Any, incomplete: str) -> "list[CompletionItem]":
         return names_from_catalog(ctx, ask, incomplete)
 

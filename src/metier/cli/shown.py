@@ -2,12 +2,14 @@
 
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from metier.catalog import Catalog
 from metier.core.paths import is_inside
 from metier.values.outcomes import Issue
-from metier.values.rows import Row
+
+if TYPE_CHECKING:  # slow to load
+    from metier.catalog import Catalog
+    from metier.values.rows import Row
 
 
 def shown_file(file: str, workspace: str) -> str:
@@ -23,7 +25,7 @@ def shown_file(file: str, workspace: str) -> str:
 
 
 class ShownPaths:
-    def __init__(self, catalog: Catalog) -> None:
+    def __init__(self, catalog: "Catalog") -> None:
         self._workspace = catalog.workspace
         self._files: Mapping[str, str] = catalog.files()
 
@@ -44,5 +46,5 @@ def shipped_folder(packaged: str, in_checkout: str) -> str:
     return next((os.path.realpath(folder) for folder in folders if os.path.isdir(folder)), "")
 
 
-def row_json(row: Row) -> dict[str, Any]:
+def row_json(row: "Row") -> dict[str, Any]:
     return {**row.to_json(), "file": row.file}

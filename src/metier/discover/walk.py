@@ -96,6 +96,15 @@ def _once(found: list[Found]) -> list[Found]:
     return list(kept.values())
 
 
+def is_document(kind: Kind, name: str) -> bool:
+    """Whether a file in a folder of abilities, cards or agents is one, by its name."""
+    if name.startswith("."):
+        return False
+    if is_markdown(name):
+        return kind != "card" or f"{without_md(name)}.md" not in NO_CARDS
+    return name.endswith(SUFFIXES[kind])
+
+
 class _Walk:
     """The walk below one root."""
 
@@ -184,11 +193,7 @@ class _Walk:
     def _is_wanted(self, name: str) -> bool:
         if self._root.only:
             return name == self._root.only
-        if name.startswith("."):
-            return False
-        if is_markdown(name):
-            return self._root.kind != "card" or f"{without_md(name)}.md" not in NO_CARDS
-        return name.endswith(SUFFIXES[self._root.kind])
+        return is_document(self._root.kind, name)
 
     def _descend(self, top: str, shown_as: str | None = None) -> None:
         """Walk real folders below `top`; `shown_as` is the link through which it was reached."""
@@ -314,11 +319,11 @@ class _Walk:
         if not self._is_within_bounds(target):
             self._exclude_outside(shown, target)
         elif is_utf8(target):
-            self._note(target, shown, os.stat(target))
+            self._note(target, shown, os.stat(target), os.path.dirname(link))
         else:
             self._exclude(shown, "unreadable", "IO205", "it leads to a name that is not UTF-8")
 
-    def _note(self, file: str, shown: str, info: os.stat_result) -> None:
+    def _note(self, file: str, shown: str, info: os.stat_result, folder: str = "") -> None:
         size = info.st_size
         if not stat.S_ISREG(info.st_mode):
             what = _FILE_TYPES.get(stat.S_IFMT(info.st_mode), "no regular file")
@@ -338,7 +343,7 @@ class _Walk:
             found = Found(
                 self._kind, path, rank if origin != "untrusted" else rank + UNTRUSTED_RANK,
                 size, info.st_mtime_ns, "", file, source, info.st_ino, "", "",
-                info.st_ctime_ns, origin,
+                info.st_ctime_ns, origin, group=self._root.group, folder=folder,
             )  # fmt: skip
             self._found.append(found)
 
@@ -361,6 +366,7 @@ class _Walk:
             Found(
                 self._root.kind, _readable(path), rank, size, mtime, reason,
                 _readable(shown), source, 0, code, detail, 0, self._origin,
+                group=self._root.group,
             )
         )  # fmt: skip
 

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from metier.core.json_values import freeze, thaw
 from metier.errors import InvalidDocumentError
-from metier.lint import validate_agent
+from metier.lint.agents import validate_agent
 from metier.run.tool import Function, Tool, tool_of
 from metier.values.agents import AgentProfile
 from metier.values.models import Model

@@ -1,70 +1,41 @@
 """Lint a workspace or named files: findings, what is excluded, and repairs."""
 
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from types import MappingProxyType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from metier.config import ALIAS_FILE, Config
 from metier.config.settings import SECURITY_CODES
 from metier.core.paths import is_inside
-from metier.discover.roots import roots_for, roots_of_paths
-from metier.errors import MetierError
-from metier.findings import CODES
-from metier.flow.entries import folder_of, read_bytes, read_text
+from metier.discover.roots import roots_for, roots_of_paths, roots_of_user
+from metier.flow.lint_choice import Choice as Choice
+from metier.flow.lint_choice import choice_of as choice_of
+from metier.flow.lint_choice import unknown_code as unknown_code
+from metier.flow.lint_report import Reported
 from metier.flow.reading import read_documents, team_folders, workspace_roots
+from metier.flow.surroundings import Surroundings, is_alias_table, lint_plugins, table_below
+from metier.hosts.known import HOSTS
+from metier.hosts.loading import readers
 from metier.lint.collisions import Subject, lint_collisions
-from metier.lint.fix import fix
 from metier.lint.settings import Named as Named
 from metier.lint.settings import SettingsFile, lint_capabilities, lint_disabled
 from metier.lint.tiers import AGENTS_FILE, lint_agents_file
-from metier.storage.files import write_atomically
 from metier.storage.places import state_room, user_home
 from metier.storage.room import read_regular
+from metier.storage.workspace import SETTINGS_FILE
 from metier.values.documents import Document, Skill
-from metier.values.files import LARGEST, Entry, Found, Kind, Reading
+from metier.values.files import LARGEST, Entry, Kind, Reading, Root
 from metier.values.outcomes import Exclusion, Issue
+from metier.values.own_rules import FAMILY
 
-_MOST_REPAIRS = 50
+if TYPE_CHECKING:  # most runs find nothing to repair
+    from metier.flow.repairing import Repair
+
 Wants = Callable[[Issue], bool]
-
-
-class Choice(NamedTuple):
-    """Which findings are wanted, by their codes or the beginnings of codes."""
-
-    select: tuple[str, ...] = ()
-    ignore: tuple[str, ...] = ()
-    per_file_ignores: Mapping[str, Sequence[str]] = MappingProxyType({})
-    """Patterns of paths in the workspace, and what to ignore there."""
-    notes: bool = False
-    """Whether to include notes that are not selected by their code."""
-    users: "Choice | None" = None
-    """The user's choice, where the workspace has none."""
-
-    def wants(self, issue: Issue, path: str) -> bool:
-        """Whether `issue`, in the file at `path` of the workspace, is wanted."""
-        code = issue.code
-        if self.select:
-            wanted = code.startswith(self.select)
-        else:
-            wanted = self.notes or issue.severity != "info"
-        return (
-            wanted
-            and not code.startswith(self.ignore or ("-",))
-            and not any(
-                code.startswith(tuple(codes)) and fnmatchcase(path, pattern)
-                for pattern, codes in self.per_file_ignores.items()
-            )
-        )
-
-
-def unknown_code(codes: Iterable[str]) -> str | None:
-    """The first of `codes` that no finding's code begins with."""
-    return next(
-        (one for one in codes if not one or not any(code.startswith(one) for code in CODES)), None
-    )
+_UNPROVIDED = "XF905"
+"""No skill provides what another requires."""
 
 
 @dataclass(slots=True)
@@ -98,6 +69,7 @@ def lint_files(
 ) -> Linted:
     """The findings in every file of `reading`, and among them; `shown` writes paths in messages."""
     linted = Linted(len(reading.found), [], [], set(), [])
+    around = Surroundings()
     subjects: list[Subject] = []
     for number, found in enumerate(reading.found, start=1):
         entry = reading.read(found)
@@ -109,6 +81,7 @@ def lint_files(
             linted.causes |= {cause} if cause is not None else set()
         elif entry.document is not None:
             subjects.append(_subject(entry, entry.document, shown))
+            linted.issues += around.lint(entry)
         if on_progress is not None and number % 100 == 0:
             on_progress(number, len(reading.found))
     among = lint_collisions(subjects)
@@ -142,6 +115,14 @@ class LintRequest(NamedTuple):
     """Files and folders; none: everything that the catalog would hold."""
     kind: Kind | None = None
     strict: bool = False
+    user: bool = False
+    """Without paths: also what is in the folders of the user's hosts and settings."""
+    exclude: tuple[str, ...] = ()
+    """Patterns of paths in the workspace, or folders there, that are not checked."""
+    is_part: bool = False
+    """Whether the paths are some of many files: what others provide is unknown then."""
+    host: str = ""
+    """Keep what matters to this host; empty for all."""
 
 
 class Linter:
@@ -153,44 +134,134 @@ class Linter:
         self._show = show
         self._users: set[str] = set()
         self._files: dict[str, str] = {}
+        self._checked: frozenset[str] | None = None
 
     def lint(self, on_progress: Callable[[int, int], None] | None = None) -> Linted:
-        workspace, config, _, paths, kind, strict = self._request
+        failed = self._look()
+        self._files = {found.path: found.file for found in self.reading.found}
+        self._checked = None
+        self._users = {found.path for found in self.reading.found if found.origin == "user"}
+        linted = lint_files(self.reading, on_progress, self.shown)
+        if self._request.is_part:
+            linted.issues = [issue for issue in linted.issues if issue.code != _UNPROVIDED]
+        config = self._request.config
+        if config.lint_rules or config.lint_plugins:
+            from metier.flow.own_rules import own_findings  # few workspaces have any
+
+            linted.issues += own_findings(config, self.reading.found, self._inside)
+        self._add_alias_tables(linted)
+        paths, workspace = self._request.paths, self._request.workspace
+        plugins = list(lint_plugins(self.reading.found, paths, workspace))
+        linted.add(len({issue.path for issue in plugins}), plugins)
+        if self._request.kind is None:
+            self._add_agents_file(linted)
+        if not self._request.paths:
+            issues = [*failed, *self._settings_findings(linted.documents)]
+            linted.add(len({issue.path for issue in issues}), issues)
+        return linted
+
+    def has_folders(self) -> bool:
+        """Whether a run without paths has a folder to look through."""
+        home = user_home(os.environ)
+        return bool(roots_for(self._request.workspace, self._config, home))
+
+    def stamp(self) -> object:
+        """What is there to lint; unequal to an earlier value if something has changed."""
+        self._look()
+        workspace = self._request.workspace
+        beside = [AGENTS_FILE, ALIAS_FILE, SETTINGS_FILE, "pyproject.toml"]
+        more = [*self._config.sources, *(os.path.join(workspace, name) for name in beside)]
+        files = [(one.file, one.size, one.mtime_ns, one.ctime_ns) for one in self.reading.found]
+        return files, [_time_of(file) for file in more]
+
+    def _look(self) -> list[Issue]:
+        """Find the files to lint; what is wrong with folders and sources."""
+        workspace, config, paths = self._request.workspace, self._config, self._request.paths
         failed: list[Issue] = []
         home = user_home(os.environ)
         if paths:
-            roots = roots_of_paths(self._documents(), workspace, config, home, kind)
+            kind = self._request.kind
+            roots = roots_of_paths(self._documents(), workspace, self._request.config, home, kind)
         else:
             room = state_room(workspace) if config.is_workspace else None
             roots, failed = workspace_roots(workspace, config, home, room)
-        self.reading = read_documents(
+        self.reading = self._read(roots)
+        return failed
+
+    def _read(self, roots: Sequence[Root]) -> Reading:
+        workspace, config = self._request.workspace, self._request.config
+        reading = read_documents(
             roots,
             disabled=config.disabled,
             own_disabled=config.own_disabled,
-            strict=strict,
+            strict=self._request.strict,
             teams=team_folders(workspace, config),
         )
-        self._files = {found.path: found.file for found in self.reading.found}
-        self._users = {found.path for found in self.reading.found if found.origin == "user"}
-        linted = lint_files(self.reading, on_progress, self.shown)
-        self._add_alias_tables(linted)
-        if kind is None:
-            self._add_agents_file(linted)
-        if not paths:
-            issues = [*failed, *settings_findings(config, workspace, linted.documents)]
-            linted.add(len({issue.path for issue in issues}), issues)
-        return linted
+        if not self._request.exclude:
+            return reading
+        return reading._replace(
+            found=[one for one in reading.found if not self._is_excluded(one.path)]
+        )
+
+    def _is_excluded(self, path: str) -> bool:
+        inside = self._inside(path)
+        return any(
+            fnmatchcase(inside, pattern) or f"{inside}/".startswith(f"{pattern.rstrip('/')}/")
+            for pattern in self._request.exclude
+        )
+
+    @property
+    def _config(self) -> Config:
+        """The settings of a run without paths."""
+        config = self._request.config
+        if self._request.user:
+            return config
+        return config._replace(host_folders=False, user_folders=())
+
+    def _settings_findings(self, documents: Sequence[Named]) -> list[Issue]:
+        """Names in the settings that no document has, the user's own included."""
+        config, workspace = self._request.config, self._request.workspace
+        issues = settings_findings(config, workspace, documents)
+        if not issues or self._request.user:
+            return issues
+        users = self._read(roots_of_user(config, user_home(os.environ)))
+        more = [_named(users.read(found)) for found in users.found]
+        return settings_findings(config, workspace, [*documents, *more])
+
+    def is_checked(self, path: str, code: str) -> bool:
+        """Whether this run would have found a code in the file at a path of the workspace."""
+        is_off = code.startswith(FAMILY) and not self._request.config.is_trusted
+        if is_off or not self.wants(Issue(code, "", path)):
+            return False
+        if not self._request.paths and not self._request.exclude:
+            return self._request.user or not os.path.isabs(path)
+        file = os.path.join(self._request.workspace, path)
+        return path in self._checked_paths() or not os.path.lexists(file)
+
+    def _checked_paths(self) -> frozenset[str]:
+        """The files of the last run, by their paths in the workspace."""
+        if self._checked is None:
+            self._checked = frozenset(map(self._inside, self._files))
+        return self._checked
 
     def wants(self, issue: Issue) -> bool:
         return self._wants(issue, self._request.choice)
 
     def _wants(self, issue: Issue, choice: Choice) -> bool:
+        if self._request.host and not self._matters(issue, self._request.host):
+            return False
         is_security = issue.code.startswith(SECURITY_CODES)
         inside = self._inside(issue.path)
         is_own = issue.path not in self._users and not inside.startswith("../")
         if choice.users is not None and (is_security or not is_own):
             choice = choice.users
         return choice.wants(issue, inside)
+
+    def _matters(self, issue: Issue, host: str) -> bool:
+        """Whether a host does something about a finding, and reads the file at all."""
+        reading = [one.name for one in readers(self._files.get(issue.path, ""))]
+        is_read = not reading or host in reading or host not in HOSTS
+        return is_read and issue.matters_to(host)
 
     def hidden_notes(self, linted: Linted) -> int:
         """How many notes would be shown with --notes."""
@@ -199,26 +270,50 @@ class Linter:
             self._wants(issue, everything) and not self.wants(issue) for issue in linted.issues
         )
 
-    def chosen(self, linted: Linted, repairs: Sequence["Repair"]) -> list[Issue]:
+    def chosen(self, linted: Linted, repairs: Sequence["Repair"]) -> list[Reported]:
         """The wanted findings, sorted: which of them --fix repairs, and which exclude a file."""
-        repaired = {_key(issue) for repair in repairs for issue in repair.issues}
-        issues = []
+        repaired = {issue[:3] for repair in repairs for issue in repair.issues}
+        found = []
         for issue in filter(self.wants, linted.issues):
             ending = " (excluded)" if issue in linted.causes else ""
-            issues.append(
-                issue._replace(
-                    path=self.shown(issue.path),
-                    message=issue.message + ending,
-                    left_alone=_key(issue) not in repaired,
-                )
+            shown = issue._replace(
+                path=self.shown(issue.path),
+                message=issue.message + ending,
+                left_alone=issue[:3] not in repaired,
             )
-        return sorted(issues, key=lambda issue: (issue.path, issue.line, issue.column, issue.code))
+            found.append(Reported(shown, self._inside(issue.path), issue))
+        return sorted(found, key=lambda one: _position(one.issue))
 
-    def repairs(self, linted: Linted) -> list["Repair"]:
+    def with_repairs(self, reported: Sequence[Reported]) -> list[Reported]:
+        """The findings with what --fix would write for each of them alone."""
+        return [
+            one._replace(repair=self._repair_of(one.found_as)) if one.issue.fixable else one
+            for one in reported
+        ]
+
+    def _repair_of(self, issue: Issue) -> "Repair | None":
+        from metier.flow.repairing import plan_repairs, repair_key
+
+        key = repair_key(issue)
+        planned = plan_repairs(self.reading, [issue], lambda other: repair_key(other) == key)
+        return planned[0] if planned else None
+
+    def repairs(self, linted: Linted, *, unsafe: bool = False) -> list["Repair"]:
         """Repairs of files that were named, else of the workspace's own."""
         named, workspace = bool(self._request.paths), self._request.workspace
+        if not any(issue.fixable and (unsafe or not issue.needs_unsafe) for issue in linted.issues):
+            return []
+        from metier.flow.repairing import plan_repairs  # see above
+
         own = [one for one in self.reading.found if named or is_inside(one.file, workspace)]
-        return plan_repairs(self.reading._replace(found=own), linted.issues, self.wants)
+        reading = self.reading._replace(found=own)
+        if not unsafe:
+            return plan_repairs(reading, linted.issues, self.wants)
+        from metier.flow.unsafe_repairs import plan_unsafe, workspace_of  # few ask for it
+
+        handles = [one.names[0] for one in linted.documents if one.kind == "skill"]
+        around = workspace_of(workspace, self._config, handles, () if named else reading.found)
+        return plan_unsafe(around, reading, linted.issues, self.wants)
 
     def shown(self, path: str) -> str:
         """A path as it can be opened; a named path stays as it was written."""
@@ -239,14 +334,14 @@ class Linter:
         return [
             path
             for path in self._request.paths
-            if not _is_alias_table(path) and (self._request.kind or not self._is_agents_file(path))
+            if not is_alias_table(path) and (self._request.kind or not self._is_agents_file(path))
         ]
 
     def _add_alias_tables(self, linted: Linted) -> None:
         """Add what is wrong in the alias tables that were named, or in the workspace's own."""
         own = os.path.join(self._request.workspace, ALIAS_FILE)
         if self._request.paths:
-            found = map(_table_below, self._request.paths)
+            found = map(table_below, self._request.paths)
             tables = [(table, table) for table in found if table]
         else:
             tables = [(own, ALIAS_FILE)] if os.path.isfile(own) else []
@@ -286,20 +381,16 @@ class Linter:
         return [name for entry in entries for name in (entry.handle, entry.found.path)]
 
 
-def _key(issue: Issue) -> tuple[str, str, str]:
-    return issue.path, issue.code, issue.message
+def _time_of(file: str) -> tuple[int, int]:
+    try:
+        info = os.stat(file)
+    except OSError:
+        return 0, 0
+    return info.st_mtime_ns, info.st_size
 
 
-def _table_below(path: str) -> str:
-    """The alias table in a folder, or at the path itself; else empty."""
-    folder = os.path.dirname(ALIAS_FILE)
-    inside = ALIAS_FILE if os.path.basename(path) != folder else os.path.basename(ALIAS_FILE)
-    table = os.path.join(path, inside) if os.path.isdir(path) else path
-    return table if _is_alias_table(table) else ""
-
-
-def _is_alias_table(path: str) -> bool:
-    return os.path.basename(path) == os.path.basename(ALIAS_FILE) and os.path.isfile(path)
+def _position(issue: Issue) -> tuple[str, int, int, str]:
+    return issue.path, issue.line, issue.column, issue.code
 
 
 def _named(entry: Entry) -> Named:
@@ -332,73 +423,3 @@ def settings_findings(config: Config, workspace: str, documents: Collection[Name
         *lint_capabilities(config.capabilities, cards, files),
         *lint_disabled(disabled, config.teams, documents, own),
     ]
-
-
-@dataclass(frozen=True, slots=True)
-class Repair:
-    """A planned repair of one file."""
-
-    found: Found
-    before: bytes
-    after: bytes
-    issues: tuple[Issue, ...]
-    """The findings that it removes."""
-
-
-def plan_repairs(reading: Reading, issues: Iterable[Issue], wants: Wants) -> list[Repair]:
-    """Repairs that remove those `issues` that are wanted from the files of `reading`."""
-    paths = {issue.path for issue in issues if issue.fixable and wants(issue)}
-    planned = (_planned(found, wants) for found in reading.found if found.path in paths)
-    return [repair for repair in planned if repair is not None]
-
-
-def _planned(found: Found, wants: Wants) -> Repair | None:
-    """The repair of one file; None when it would remove no finding."""
-    try:
-        raw = read_bytes(found)
-    except OSError:
-        return None
-    repaired = _repair(raw, found, wants)
-    left = {_key(issue) for issue in read_text(found, repaired).issues}
-    gone = [
-        issue
-        for issue in read_text(found, raw).issues
-        if issue.fixable and wants(issue) and _key(issue) not in left
-    ]
-    return Repair(found, raw, repaired, tuple(gone)) if gone else None
-
-
-def _repair(raw: bytes, found: Found, wants: Wants) -> bytes:
-    """The repaired bytes; a repair may uncover the next."""
-    best, before = raw, read_text(found, raw)
-    for _ in range(_MOST_REPAIRS):
-        issues = [issue for issue in before.issues if issue.fixable and wants(issue)]
-        repaired = fix(best, issues, folder_of(found))
-        after = read_text(found, repaired)
-        if repaired == best or (after.document is None and before.document is not None):
-            break
-        if _body(repaired) != _body(raw):
-            break
-        best, before = repaired, after
-    return best if before.document is not None else raw
-
-
-def _body(raw: bytes) -> bytes:
-    """The text after the front matter, whatever the line endings."""
-    return raw.replace(b"\r\n", b"\n").partition(b"\n---\n")[2]
-
-
-def write_repairs(repairs: Iterable[Repair]) -> None:
-    """Write each file atomically. Raises `MetierError` for a changed or unwritable file."""
-    for repair in repairs:
-        try:
-            if read_bytes(repair.found) != repair.before:
-                raise OSError(None, "the file has changed meanwhile")
-            write_atomically(repair.found.file, repair.after)
-        except OSError as error:
-            raise MetierError(
-                f"cannot write: {error.strerror}",
-                code="FIX_FAILED",
-                where=repair.found.path,
-                hint="metier lint --fix --dry-run shows what would be written",
-            ) from None

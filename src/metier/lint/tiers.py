@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from metier.core.keywords import KeywordFinder
 from metier.values.outcomes import Issue
 
 AGENTS_FILE = "AGENTS.md"
@@ -25,6 +24,8 @@ def lint_agents_file(text: str, path: str, cards: Sequence[str]) -> list[Issue]:
 
 def _mentions(text: str, cards: Sequence[str]) -> bool:
     """Whether `text` contains a name as a word: `web` is not in `web-search`."""
+    from metier.core.keywords import KeywordFinder  # few workspaces have both
+
     folders = {folder for card in cards if (folder := card.rpartition("/")[0])}
     found = KeywordFinder({*cards, *folders}).everywhere(text)
     around = (text[start - 1 : start] + text[end : end + 1] for _, start, end in found)

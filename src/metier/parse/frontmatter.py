@@ -6,13 +6,15 @@ one top-level key at a time.
 
 import re
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from metier.core.indentation import with_spaces
 from metier.parse.ordinary import line_of_key, ordinary_values
-from metier.parse.yaml import Positions, Problem, Tree, YamlRejectedError, load_yaml
 from metier.values.files import KeyPath, Matter
 from metier.values.outcomes import Issue
+
+if TYPE_CHECKING:
+    from metier.parse.yaml import Positions, Problem, Tree
 
 LARGEST_FRONT_MATTER = 64 * 1024
 _SURELY_SMALL = LARGEST_FRONT_MATTER // 4
@@ -223,6 +225,8 @@ def _matter(parts: _Parts, path: str, issues: list[Issue], *, lenient: bool) -> 
     values = ordinary_values(parts.yaml)
     if values is not None:
         return Matter(values, parts.body, parts.body_line, _Positions(parts, values).position)
+    from metier.parse.yaml import YamlRejectedError, load_yaml  # most texts are ordinary
+
     try:
         tree = load_yaml(parts.yaml)
     except YamlRejectedError as rejected:
@@ -245,7 +249,7 @@ def _matter(parts: _Parts, path: str, issues: list[Issue], *, lenient: bool) -> 
 
 
 def _tabbed(
-    problem: Problem, parts: _Parts, path: str, issues: list[Issue], *, lenient: bool
+    problem: "Problem", parts: _Parts, path: str, issues: list[Issue], *, lenient: bool
 ) -> Matter | None:
     """A text indented with tabs; lenient mode reads tabs as spaces where that is unambiguous."""
     line, column = problem.line + parts.yaml_line, problem.column + 1
@@ -265,7 +269,7 @@ class _Positions:
 
     __slots__ = ("_nodes", "_ordinary", "_parts", "_tree")
 
-    def __init__(self, parts: _Parts, ordinary: dict[str, Any], tree: Tree | None = None) -> None:
+    def __init__(self, parts: _Parts, ordinary: dict[str, Any], tree: "Tree | None" = None) -> None:
         self._parts = parts
         self._ordinary = ordinary
         self._tree = tree
@@ -277,6 +281,8 @@ class _Positions:
         if len(path) == 1 and path[0] in self._ordinary:
             return line_of_key(yaml, str(path[0])) + first, 1
         if self._nodes is None:
+            from metier.parse.yaml import Positions, load_yaml  # few ask for inner values
+
             root = (self._tree or load_yaml(yaml)).root
             if root is None:
                 return 1, 1
@@ -285,7 +291,7 @@ class _Positions:
         return line + first, column + 1
 
 
-def _located(problem: Problem, parts: _Parts, path: str) -> Issue:
+def _located(problem: "Problem", parts: _Parts, path: str) -> Issue:
     line, column = problem.line + parts.yaml_line, problem.column + 1
     if problem.code == "FM104":
         key = _TOP_LEVEL_KEY.match(_line_of(parts.yaml, problem.line))
@@ -351,6 +357,8 @@ def _chunks(yaml: str) -> Iterator[_Chunk]:
 
 def _chunk_value(chunk: _Chunk) -> tuple[Any] | None:
     """The value of a key, in a tuple; None if it is not valid YAML."""
+    from metier.parse.yaml import YamlRejectedError, load_yaml
+
     try:
         value = load_yaml(with_spaces(chunk.text) or chunk.text).value
     except YamlRejectedError:

@@ -1,21 +1,33 @@
 """The parser of each kind: bytes → `Parsed`."""
 
 from collections.abc import Callable
+from functools import cache
 
-from metier.parse.abilities import parse_ability
-from metier.parse.agents import parse_agent
-from metier.parse.cards import parse_card
-from metier.parse.skills import parse_skill
 from metier.values.files import Kind, Parsed
 
-_PARSERS: dict[Kind, Callable[[bytes, str, str, str, str], Parsed]] = {
-    "skill": lambda raw, path, folder, _, plugin: parse_skill(
-        raw, path, folder=folder, plugin=plugin
-    ),
-    "ability": lambda raw, path, *_: parse_ability(raw, path),
-    "card": lambda raw, path, *_: parse_card(raw, path),
-    "agent": lambda raw, path, _, file, *__: parse_agent(raw, path, file=file),
-}
+Parser = Callable[[bytes, str, str, str, str], Parsed]
+
+
+@cache
+def _parser(kind: Kind) -> Parser:
+    """The parser of a kind, loaded when a file of that kind is read."""
+    if kind == "skill":
+        from metier.parse.skills import parse_skill
+
+        return lambda raw, path, folder, _, plugin: parse_skill(
+            raw, path, folder=folder, plugin=plugin
+        )
+    if kind == "ability":
+        from metier.parse.abilities import parse_ability
+
+        return lambda raw, path, *_: parse_ability(raw, path)
+    if kind == "card":
+        from metier.parse.cards import parse_card
+
+        return lambda raw, path, *_: parse_card(raw, path)
+    from metier.parse.agents import parse_agent
+
+    return lambda raw, path, _, file, *__: parse_agent(raw, path, file=file)
 
 
 def parse_document(
@@ -26,4 +38,4 @@ def parse_document(
     `path` is what people are shown; `folder` is the name of the file's folder, `file` its full
     path and `plugin` the plugin of a skill.
     """
-    return _PARSERS[kind](raw, path, folder, file, plugin)
+    return _parser(kind)(raw, path, folder, file, plugin)

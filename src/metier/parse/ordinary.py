@@ -8,23 +8,32 @@ is plain or quoted, on one line, without escapes. `ordinary_values` reads such a
 import re
 from typing import Any
 
-from metier.parse.yaml import plain_value
-
-_BEYOND_ASCII = "\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff"
-"""What YAML allows, without line ends and the byte order mark."""
-_FIRST = f"[A-Za-z0-9_/.(~$^+;<={_BEYOND_ASCII}]"
+_ODD = re.compile("[\x00-\t\x0b-\x1f\x7f]")
+_ODD_BEYOND_ASCII = "[\x80-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]"
+"""What YAML does not allow, line ends but one, tabs and the byte order mark. The expressions below
+are for texts without them: a class with large ranges is slow to compile."""
+_FIRST = r"""[^ !"#%&')*,:>?@\[\\\]`{|}\n-]"""
 """Starts a plain value, whatever follows."""
-_INNER = f'[ !"$-9;-~{_BEYOND_ASCII}]*'
-"""Neither ':' nor '#'."""
+_INNER = r"[^:#\n]*"
 _PLAIN = rf"{_FIRST}{_INNER}(?:(?::(?=[^ \n])|(?<=[^ ])#){_INNER})*(?<! )"
-_QUOTED = rf'"[ !#-\[\]-~{_BEYOND_ASCII}]*"' + rf"|'[ -&(-~{_BEYOND_ASCII}]*'"
+_QUOTED = r'"[^"\\\n]*"' + r"|'[^'\n]*'"
 _KEY = r"[A-Za-z_][A-Za-z0-9_-]{0,99}"
 _LINE = re.compile(rf"^( *)(?:({_KEY}):|-(?= ))(?: +(?:({_PLAIN})|({_QUOTED})))? *\n", re.MULTILINE)
 """Indentation, key (none for an entry of a list), plain value, quoted value."""
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,39})(?:\.[0-9]{1,40})?\Z")
+_CONSTANTS: dict[str, bool | None] = {
+    "true": True,
+    "false": False,
+    "null": None,
+    "~": None,
+    "": None,
+}
 
 
 def ordinary_values(text: str) -> dict[str, Any] | None:
     """The values of an ordinary text; None for any other text, even if it is valid."""
+    if _ODD.search(text) or (not text.isascii() and re.search(_ODD_BEYOND_ASCII, text)):
+        return None
     lines = _LINE.findall(text)
     if not lines or len(lines) != text.count("\n") or text[-1] != "\n":
         return None
@@ -58,6 +67,15 @@ def _add(below: dict[str, Any] | list[Any], key: str, value: Any) -> bool:
     is_new = key != "" and key not in below
     below[key] = value
     return is_new
+
+
+def plain_value(value: str) -> Any:
+    """The value of a text without quotes."""
+    if value in _CONSTANTS:
+        return _CONSTANTS[value]
+    if value[0] in "-0123456789" and _NUMBER.match(value):
+        return float(value) if "." in value else int(value)
+    return value
 
 
 def line_of_key(text: str, key: str) -> int:

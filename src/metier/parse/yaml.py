@@ -16,6 +16,7 @@ from yaml.nodes import MappingNode, Node, ScalarNode
 from yaml.reader import ReaderError
 
 from metier.core.names import loose_key
+from metier.parse.ordinary import plain_value
 from metier.values.files import KeyPath
 
 DEEPEST = 20
@@ -27,14 +28,6 @@ _STRANGE_START = re.compile("\r(?!\n)|\ufeff")
 """Other line starts of libyaml, which the patterns above miss."""
 _NOT_OUR_LINE_ENDS = re.compile("[\x85\u2028\u2029]")
 _MAY_BE_DEEP = re.compile(r"\n[ \t?:-]{9}")
-_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,39})(?:\.[0-9]{1,40})?\Z")
-_CONSTANTS: dict[str, bool | None] = {
-    "true": True,
-    "false": False,
-    "null": None,
-    "~": None,
-    "": None,
-}
 
 
 class Problem(NamedTuple):
@@ -207,15 +200,6 @@ def _mapping(node: MappingNode, depth: int, problems: list[Problem]) -> dict[str
         else:
             values[name] = _build(value, depth + 1, problems)
     return values
-
-
-def plain_value(value: str) -> Any:
-    """The value of a text without quotes."""
-    if value in _CONSTANTS:
-        return _CONSTANTS[value]
-    if value[0] in "-0123456789" and _NUMBER.match(value):
-        return float(value) if "." in value else int(value)
-    return value
 
 
 def _reject(code: str, message: str, mark: Any) -> YamlRejectedError:

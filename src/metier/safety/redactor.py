@@ -8,9 +8,8 @@ from copy import copy
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar
 
-from metier.safety.redact import SECRET
-
 T = TypeVar("T")
+SECRET = "[secret]"
 SHORTEST = 8
 """Shorter values are too often parts of ordinary words."""
 

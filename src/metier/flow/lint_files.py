@@ -1,0 +1,103 @@
+"""Which files to lint: those that changed in git, or those that a list names."""
+
+import os
+from collections.abc import Iterable, Iterator
+
+from metier.config import ALIAS_FILE, Config
+from metier.config.owners import git_output, head_commit
+from metier.core.paths import is_inside
+from metier.discover.roots import kind_folders
+from metier.discover.walk import is_document
+from metier.errors import NotFoundError, UsageError
+from metier.lint.tiers import AGENTS_FILE
+from metier.values.files import NOT_ENTERED, SKILL_NAMES, Kind
+
+LAST_COMMIT = "HEAD"
+MOST_LISTED = 64 * 1024 * 1024
+"""The most bytes of a list of paths."""
+_SECONDS = 60
+_DIFFERENCES = (
+    *("diff-index", "--name-only", "-z", "--no-renames", "--relative"),
+    *("--ignore-submodules=all", "--merge-base"),
+)
+"""Compares the times that git has stored, and runs none of the repository's filters."""
+
+
+def changed_files(workspace: str, ref: str) -> list[str]:
+    """Files that differ from the commit at which `ref` and the current commit meet; absolute.
+
+    With uncommitted, untracked and removed files. Raises `NotFoundError`. Runs git: ask for trust
+    before.
+    """
+    if ref == LAST_COMMIT and not head_commit(workspace):
+        listed = _git(workspace, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+        return _absolute(listed, workspace, ref)
+    tracked = None if ref.startswith("-") else _git(workspace, *_DIFFERENCES, ref, "--")
+    untracked = _git(workspace, "ls-files", "-z", "--others", "--exclude-standard")
+    listed = None if tracked is None or untracked is None else tracked + untracked
+    return _absolute(listed, workspace, ref)
+
+
+def _git(workspace: str, *arguments: str) -> bytes | None:
+    return git_output(workspace, arguments, seconds=_SECONDS)
+
+
+def _absolute(listed: bytes | None, workspace: str, ref: str) -> list[str]:
+    if listed is None:
+        raise NotFoundError(
+            f"git finds no common commit with '{ref}'",
+            where=workspace,
+            hint="a branch or a commit, with its history; --changed takes no PATH",
+        )
+    return [os.path.join(workspace, os.fsdecode(one)) for one in listed.split(b"\0") if one]
+
+
+def listed_files(raw: bytes) -> list[str]:
+    """The paths in a list, each on a line of its own or ended by NUL. Raises `UsageError`."""
+    if len(raw) > MOST_LISTED:
+        raise UsageError("the list of files is too long", hint="metier lint checks all of them")
+    separator = b"\0" if b"\0" in raw else b"\n"
+    lines = (os.fsdecode(line.removesuffix(b"\r")) for line in raw.split(separator))
+    return [line for line in lines if line]
+
+
+def documents_among(files: Iterable[str], workspace: str, config: Config) -> list[str]:
+    """The documents of a workspace among `files`, and the skills to which other files belong.
+
+    Relative to the current folder. Files that do not exist, and files of no known kind, are left
+    out.
+    """
+    folders = kind_folders(workspace, config)
+    found: dict[str, None] = {}
+    for file in files:
+        path = os.path.abspath(file)
+        for document in _documents_of(path, workspace, folders):
+            found[os.path.relpath(document)] = None
+    return list(found)
+
+
+def _documents_of(path: str, workspace: str, folders: dict[str, set[Kind]]) -> Iterator[str]:
+    folder, name = os.path.split(path)
+    if not NOT_ENTERED.isdisjoint(os.path.relpath(folder, workspace).split(os.sep)):
+        if path == os.path.join(workspace, ALIAS_FILE) and os.path.isfile(path):
+            yield path
+        return
+    kinds = folders.get(os.path.realpath(folder), set())
+    is_named = name in SKILL_NAMES or path == os.path.join(workspace, AGENTS_FILE)
+    if is_named or any(is_document(kind, name) for kind in kinds):
+        if os.path.lexists(path):
+            yield path
+    elif is_inside(folder, workspace):
+        yield from _skill_around(folder, workspace)
+
+
+def _skill_around(folder: str, workspace: str) -> Iterator[str]:
+    """The skill to which a file in `folder` belongs, if any."""
+    while True:
+        for name in ("SKILL.md", *sorted(SKILL_NAMES - {"SKILL.md"})):
+            if os.path.isfile(os.path.join(folder, name)):
+                yield os.path.join(folder, name)
+                return
+        if folder == workspace or not is_inside(folder, workspace):
+            return
+        folder = os.path.dirname(folder)

@@ -1,0 +1,118 @@
+"""Findings for reports: fingerprints, owners, and how many there are by rule."""
+
+import os
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from metier.core.digests import sha256
+from metier.core.paths import is_inside
+from metier.findings import Severity
+from metier.storage.room import read_regular
+from metier.values.outcomes import Issue
+
+if TYPE_CHECKING:
+    from metier.flow.repairing import Repair
+
+_LARGEST_OWNERS = 3 * 1024 * 1024
+_ORDER: dict[Severity, int] = {"error": 0, "warning": 1, "info": 2}
+_NUMBER = re.compile(r"[0-9][0-9,.]*")
+Key = tuple[str, str, str]
+"""Path, code and message; the same after lines moved and figures changed."""
+
+
+class Reported(NamedTuple):
+    """A finding as it is reported."""
+
+    issue: Issue
+    """With a path that can be opened."""
+    path: str
+    """In the workspace, whatever the current folder."""
+    found_as: Issue
+    """As the rule found it."""
+    owners: tuple[str, ...] = ()
+    repair: "Repair | None" = None
+    """What --fix would write for this finding alone, if that was asked for."""
+
+    @property
+    def key(self) -> Key:
+        return self.path, self.issue.code, steady(self.found_as.message)
+
+
+def steady(message: str) -> str:
+    """A message without figures, and without paths: these depend on the current folder."""
+    words = ("…" if "/" in word else word for word in message.split())
+    return _NUMBER.sub("#", " ".join(words))
+
+
+def fingerprints(reported: Sequence[Reported]) -> list[str]:
+    """An id for each finding; several with the same key are numbered in their order."""
+    seen: Counter[Key] = Counter()
+    made = []
+    for one in reported:
+        seen[one.key] += 1
+        text = "\0".join((*one.key, str(seen[one.key])))
+        made.append(sha256(text.encode(errors="backslashreplace")).hexdigest()[:32])
+    return made
+
+
+class RuleCount(NamedTuple):
+    code: str
+    severity: Severity
+    title: str
+    findings: int
+    files: int
+    fixable: int
+
+    def to_json(self) -> dict[str, str | int]:
+        return self._asdict()
+
+
+def by_rule(issues: Iterable[Issue]) -> list[RuleCount]:
+    """Counts for each rule: errors first, and the most findings first among equals."""
+    groups: dict[str, list[Issue]] = {}
+    for issue in issues:
+        groups.setdefault(issue.code, []).append(issue)
+    counts = [
+        RuleCount(
+            code, found[0].severity, found[0].finding.title, len(found),
+            len({issue.path for issue in found}), sum(issue.fixable for issue in found),
+        )
+        for code, found in groups.items()
+    ]  # fmt: skip
+    return sorted(counts, key=lambda one: (_ORDER[one.severity], -one.findings, one.code))
+
+
+def by_owner(reported: Iterable[Reported]) -> list[tuple[str, int]]:
+    """How many findings each owner has, most first; a finding can have several owners."""
+    counts = Counter(owner for one in reported for owner in one.owners)
+    return sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+
+
+def with_owners(reported: Sequence[Reported], workspace: str) -> list[Reported]:
+    """The findings with the owners that the workspace's CODEOWNERS file names."""
+    text = owners_file(workspace)
+    if not text:
+        return list(reported)
+    from metier.lint.code_owners import owner_rules, owners_of  # many workspaces have none
+
+    rules = owner_rules(text)
+    owners = {path: owners_of(path, rules) for path in {one.path for one in reported}}
+    return [one._replace(owners=owners[one.path]) for one in reported]
+
+
+def owners_file(workspace: str) -> str:
+    """The text of the workspace's CODEOWNERS file; empty if there is none that can be read."""
+    from metier.lint.code_owners import PLACES
+
+    for place in PLACES:
+        file = os.path.realpath(os.path.join(workspace, place))
+        if not is_inside(file, workspace):
+            continue
+        try:
+            raw = read_regular(file, _LARGEST_OWNERS, links=False)
+        except (OSError, ValueError):
+            continue
+        return raw.decode(errors="replace")
+    return ""
