@@ -15,6 +15,7 @@ from conftest import Workspace, state_of
 from flow.decisions import decision, verdict
 from metier.catalog import Catalog
 from metier.flow.hook_log import read_decisions
+from metier.flow.prune_times import announce, is_announced
 from metier.flow.pruning import Pruned, Pruning, prune_daily
 from metier.flow.usage_kept import stored_sessions
 from shared_states import new_namespace
@@ -215,13 +216,22 @@ def test_refresh_announces_it_once_and_removes_from_the_next_day_on(
     assert "removed what is old" not in kept.metier("refresh").stderr
 
 
-def test_in_the_background_nothing_is_removed_before_it_was_announced(agents: Agents) -> None:
+def test_nothing_is_removed_within_a_day_of_the_announcement(agents: Agents) -> None:
     agents.agent("leaf", tool("work"))
     agents.metier("run", "leaf", "x")
+    later = time.time() + 80 * DAY
     with Catalog.open(agents.root) as catalog:
-        for days in (40, 80):
-            later = time.time() + days * DAY
-            assert prune_daily(catalog, may_announce=False, now=later) == Pruned()
-        assert prune_daily(catalog, may_announce=True) is None
-        later = time.time() + 80 * DAY
-        assert prune_daily(catalog, may_announce=False, now=later) == Pruned(runs=1)
+        assert prune_daily(catalog, later) == Pruned()
+        announce(later - DAY / 2)
+        assert prune_daily(catalog, later) == Pruned()
+        announce(later - DAY)
+        assert prune_daily(catalog, later) == Pruned(runs=1)
+        assert prune_daily(catalog, later) == Pruned()
+
+
+@pytest.mark.parametrize("option", ["--quiet", "--json"])
+def test_where_nobody_reads_it_nothing_is_announced(agents: Agents, option: str) -> None:
+    assert agents.metier("refresh", option).stderr == ""
+    assert not is_announced()
+    assert "from tomorrow on" in agents.metier("refresh").stderr
+    assert is_announced()

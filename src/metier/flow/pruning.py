@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from metier.config import Config
 from metier.errors import MetierError
 from metier.flow.gone_workspaces import old_catalogs
-from metier.flow.prune_times import is_due, last_pruned, mark_pruned
+from metier.flow.prune_times import is_due, mark_pruned
 from metier.flow.pruned_decisions import forget_decisions, old_decisions
 from metier.flow.queueing import run_facts
 from metier.flow.reports import ReportFiles, ReportStore
@@ -139,21 +139,13 @@ def _removed(store: RunStore, run_ids: Sequence[str]) -> int:
 # Once a day
 
 
-def prune_daily(
-    catalog: PrunedCatalog, *, may_announce: bool, now: float | None = None
-) -> Pruned | None:
-    """Remove what is old, if that was announced before; None if it is to be announced now.
-
-    A failure waits for the next day.
-    """
+def prune_daily(catalog: PrunedCatalog, now: float | None = None) -> Pruned:
+    """Remove what is old if that is due. A failure waits for the next day."""
     room, now = catalog.room, time.time() if now is None else now
     if room is None or not catalog.is_kept or not is_due(room, now):
         return Pruned()
-    is_announced = last_pruned(room) is not None
-    if not is_announced and not may_announce:
-        return Pruned()
     try:
         mark_pruned(room, now)
-        return Pruning(catalog, now).remove() if is_announced else None
+        return Pruning(catalog, now).remove()
     except (MetierError, OSError):
         return Pruned()
