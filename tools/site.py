@@ -1,18 +1,21 @@
 """`make site`: build the documentation with zensical, strictly.
 
 The navigation is the index, docs/README.md: `##` is a tab, `###` a section, each first link of a
-list item a page. A broken link or anchor, or an address that pages would load from another server,
-ends it with an error.
+list item a page. Links to files of the repository outside docs/ become text. A broken link or
+anchor, or an address that pages would load from another server, ends it with an error.
 """
 
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[1]
-INDEX = REPOSITORY / "docs" / "README.md"
+DOCS = REPOSITORY / "docs"
+INDEX = DOCS / "README.md"
+PAGES = REPOSITORY / "build" / "pages"
 SETTINGS = REPOSITORY / "zensical.toml"
 SITE = REPOSITORY / "build" / "site"
 _SERVE = "to read it: python3 -m http.server --bind 127.0.0.1 --directory build/site"
@@ -54,6 +57,28 @@ def _section_text(title: str, pages: list[tuple[str, str]]) -> str:
     return f'{{ "{title}" = [{text}] }}' if title else text
 
 
+def on_the_site(text: str, folder: Path) -> str:
+    """A page of `folder` without links that leave docs/: their text, and the path as code."""
+
+    def shown(match: re.Match[str]) -> str:
+        target = (folder / match[2]).resolve()
+        if target.is_relative_to(DOCS):
+            return match[0]
+        path = f"`{target.relative_to(REPOSITORY)}`"
+        return match[1] if match[1].strip("`") in path else f"{match[1]} ({path})"
+
+    return re.sub(r"\[([^\]\n]+)\]\((\.\./[^)#\s]+)(?:#[^)\s]*)?\)", shown, text)
+
+
+def copy_pages() -> None:
+    """Write docs/ to build/pages, as the site shows it."""
+    shutil.rmtree(PAGES, ignore_errors=True)
+    shutil.copytree(DOCS, PAGES)
+    for file in PAGES.rglob("*.md"):
+        folder = DOCS / file.parent.relative_to(PAGES)
+        file.write_text(on_the_site(file.read_text(encoding="utf-8"), folder), encoding="utf-8")
+
+
 def loaded_from_elsewhere(site: Path) -> Iterator[str]:
     """What the browser of a reader would load from another server."""
     for file in sorted(site.rglob("*.html")):
@@ -62,6 +87,7 @@ def loaded_from_elsewhere(site: Path) -> Iterator[str]:
 
 
 def main() -> int:
+    copy_pages()
     settings = SETTINGS.read_text(encoding="utf-8")
     nav = nav_text(navigation(INDEX.read_text(encoding="utf-8")))
     written = REPOSITORY / ".zensical.toml"
