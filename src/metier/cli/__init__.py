@@ -22,6 +22,7 @@ COMMANDS = {
     "demo": "Show what metier does, on a bundled example.",
     "init": "Set up this folder as a workspace.",
     "trust": "Show what a workspace may do, and decide whether it may.",
+    "inspect": "Say what something would add, before you install it.",
     "lock": "Write metier.lock: what the skills of this workspace consist of.",
     "verify": "Compare the skills of this workspace with metier.lock.",
     "diff": "Show what changed in a skill since you reviewed it.",

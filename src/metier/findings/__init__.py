@@ -52,7 +52,7 @@ def _read(*families: str) -> dict[str, Finding]:
 
 CODES = _read(
     *("front_matter", "files", "skills", "contracts", "abilities", "cards", "agents"),
-    *("safety", "reviews", "several_files", "sources"),
+    *("safety", "reviews", "inspection", "several_files", "sources"),
 )
 """Findings of lint."""
 OUTCOMES = _read("injection")
