@@ -20,6 +20,7 @@ SCHEMA_OF = {
     "init": "init",
     "trust --show": "trust",
     "trust --skill": "reviews",
+    "inspect": "inspection",
     "lock": "lock-written",
     "verify": "verify",
     "diff": "reviews",

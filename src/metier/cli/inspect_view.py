@@ -88,7 +88,8 @@ def _cut(line: str, width: int) -> str:
 
 def _additions(found: Inspection, width: int) -> Iterator[str]:
     if not found.adds:
-        yield "It adds no skill, ability, card, agent, command, hook, MCP server or plugin."
+        nothing = "It adds no skill, ability, card, agent, command, hook, MCP server or plugin."
+        yield from wrapped(nothing, width, "")
         return
     yield click.style("It would add", bold=True)
     kinds = dict.fromkeys(one.kind for one in found.adds)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from metier.core.paths import is_inside, is_markdown
 from metier.discover.bundle import SCRIPTS, text_of
-from metier.errors import NotFoundError, UsageError
+from metier.errors import UsageError
 from metier.flow.similar import SimilarSkills
 from metier.index.documents import select_rows
 from metier.index.store import Store
@@ -42,7 +42,7 @@ class Opened(NamedTuple):
 
 
 def open_source(source: str) -> Opened:
-    """Read what the user named. Raises `NotFoundError` and `UsageError`."""
+    """Read what the user named. Raises `UsageError`."""
     if is_address(source) and not os.path.exists(source):
         commit, files = read_repository(source)
         return Opened("git", files, commit)
@@ -53,8 +53,8 @@ def open_source(source: str) -> Opened:
         if is_archive(source):
             return Opened("archive", read_archive(source))
         return Opened("file", read_single(source), folder=os.path.realpath(source))
-    except FileNotFoundError:
-        raise NotFoundError(
+    except FileUsageError:
+        raise UsageError(
             "there is no such file or folder",
             where=source,
             hint="a folder, a zip or tar archive, or an address such as https://HOST/PATH",
