@@ -53,7 +53,7 @@ def open_source(source: str) -> Opened:
         if is_archive(source):
             return Opened("archive", read_archive(source))
         return Opened("file", read_single(source), folder=os.path.realpath(source))
-    except FileUsageError:
+    except FileNotFoundError:
         raise UsageError(
             "there is no such file or folder",
             where=source,
