@@ -41,6 +41,7 @@ screenshots: $(VENV)/.installed-dev
 	PYTHONPATH=. $(BIN)/python tools/screenshots.py
 
 soak: $(VENV)/.installed-dev
+	-$(PIP) install --constraint constraints.txt --only-binary :all: atheris  # without it fuzzing is skipped
 	METIER_SOAK=1 $(BIN)/pytest -n 2 --dist loadgroup
 
 live: $(VENV)/.installed-dev

@@ -23,6 +23,7 @@ from benchmarks import (
     learning,
     lint,
     listing,
+    lsp,
     mcp,
     overlap,
     postgres,
@@ -59,6 +60,7 @@ SUITES = {
     "postgres": postgres,
     "workers": workers,
     "mcp": mcp,
+    "lsp": lsp,
     "web": web,
 }
 

@@ -1,4 +1,8 @@
-"""Sanitizing: real texts that mean well or harm, and whether the time grows with the text only."""
+"""Sanitizing: real texts that mean well or harm, visual disguises, and the time that it takes.
+
+The time is compared with one `re.findall(r"\\w+", text)` over the same text of a million
+characters, and for floods with a tenth of the text.
+"""
 
 import html
 import json
@@ -9,10 +13,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from benchmarks.corpus import REPOSITORY
+from benchmarks.disguises import HELD_OUT, KNOWN, Family, disguises
 from benchmarks.measure import Bar, alternate, cpu, least
 from metier.inject.sanitize import sanitize_capability_content
 
-REJECTED_BAR, CODE_BAR, ATTACKS_BAR, LINEAR_BAR = 0.5, 0.0, 1.0, 3.0
+REJECTED_BAR, CODE_BAR, ATTACKS_BAR, LINEAR_BAR = 0.1, 0.0, 1.0, 3.0
+DISGUISES_BAR, WORDS_BAR = 99.5, 5.0
 FOLDER = REPOSITORY.parent / "shared" / "injection"
 SMALL, LARGE = 100_000, 1_000_000
 ROUNDS = 3
@@ -31,6 +37,23 @@ FLOODS = {
     "fences": "```\n",
 }
 """What a text is repeated from to make a slow check slow."""
+HOSTILE = {
+    **FLOODS,
+    "nested tags": "<sys<system>tem>",
+    "comments": "<!-- x -->",
+    "zero-width characters": "i\u200bg\u200bn\u200bo\u200br\u200be ",
+    "long runs of marks": "a" + "\u0301" * 999,
+    "half of a phrase": "ignore all of the previous ",
+    "letters apart": "d i s r e g a r d ",
+    "tags around letters": "<b>i</b>g",
+    "links": "[a](b)",
+    "escaped entities": "&amp;",
+}
+MIXED = (
+    "# 表格 · Überblick\n\n中文说明：提取表格并保存。 Café naïve, Ελληνικά,\n"
+    "русский текст, 日本語 👩‍💻 ✅\n"
+    "- item: über 12 % `code <T>` → see [docs](docs/a.md)\n\n```py\nx = {'a': f(b)[1]}\n```\n"
+)
 _FILLED = r"[\W_]*(?:(?:all|any|the|these|those|my|your|of)[\W_]+)*"
 _PHRASES = (
     re.compile(rf"ignore{_FILLED}previous{_FILLED}instructions"),
@@ -47,7 +70,57 @@ def bars(_scratch: Path) -> Iterator[Bar]:
         yield from _on_real_texts(attacks, benign)
     else:
         print(f"no texts in {FOLDER}: only the time is measured", file=sys.stderr)
+    yield from _on_disguises()
+    yield from _against_words()
     yield _linearity()
+
+
+def _on_disguises() -> Iterator[Bar]:
+    for what, families in (
+        ("visual disguises", {**KNOWN, **HELD_OUT}),
+        ("held-out disguises", HELD_OUT),
+    ):
+        yield _stopped(f"{what} of the phrases stopped", families)
+
+
+def _stopped(name: str, families: dict[str, Family]) -> Bar:
+    tried = [one.text for one in disguises(families)]
+    stopped = sum(sanitize_capability_content(text).rejected for text in tried)
+    detail = f"{stopped:,} of {len(tried):,} in {len(families)} families"
+    limit = DISGUISES_BAR if len(families) > len(HELD_OUT) else 0.0
+    return Bar(name, 100 * stopped / len(tried), limit, "%", detail, at_least=True)
+
+
+def _against_words() -> Iterator[Bar]:
+    """Sanitizing against finding the words of the same text."""
+    documents = sorted((REPOSITORY / "docs").rglob("*.md"))
+    pages = [file.read_text().encode("ascii", "ignore").decode() for file in documents]
+    prose = "".join(one for one in pages if not sanitize_capability_content(one).rejected)
+    hostile = {name: _ratio(flood) for name, flood in HOSTILE.items()}
+    worst = max(hostile, key=lambda name: hostile[name])
+    many = f"{worst}, the worst of {len(hostile)}"
+    for name, ratio, detail in (
+        ("ASCII text", _ratio(prose), "pages of the documentation"),
+        ("mixed text", _ratio(MIXED), "Chinese, Greek, Cyrillic, accents, emoji, code"),
+        ("hostile text", hostile[worst], many),
+    ):
+        yield Bar(f"sanitizing 1 MB of {name}", ratio, WORDS_BAR, "× its words", detail)
+
+
+def _ratio(unit: str) -> float:
+    text = _repeated(unit, LARGE)
+    words = re.compile(r"\w+")
+    rounds = alternate(
+        ROUNDS,
+        lambda: cpu(lambda: words.findall(text)),
+        lambda: cpu(lambda: sanitize_capability_content(text)),
+    )
+    found, sanitized = least(rounds)
+    return sanitized / found
+
+
+def _repeated(unit: str, characters: int) -> str:
+    return (unit * (characters // len(unit) + 1))[:characters]
 
 
 def _texts(name: str) -> list[str]:
@@ -84,6 +157,15 @@ def _on_real_texts(attacks: list[str], benign: list[str]) -> Iterator[Bar]:
         f"{refused} of {len(phrased)}, among {len(attacks)} attacks",
         at_least=True,
     )
+    stopped = sum(sanitize_capability_content(text).rejected for text in attacks)
+    yield Bar(
+        "attacks of any kind rejected",
+        100 * stopped / len(attacks),
+        0.0,
+        "%, without a bar: patterns are no detector",
+        f"{stopped} of {len(attacks)}",
+        at_least=True,
+    )
 
 
 def _holds_a_phrase(text: str) -> bool:
@@ -114,5 +196,5 @@ def _growth(flood: str) -> tuple[float, float, float]:
 
 def _cost(flood: str, characters: int) -> Callable[[], float]:
     """CPU seconds for one character of a text of so many."""
-    text = (flood * (characters // len(flood) + 1))[:characters]
+    text = _repeated(flood, characters)
     return lambda: cpu(lambda: sanitize_capability_content(text)) / characters

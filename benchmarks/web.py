@@ -1,125 +1,115 @@
-"""The inspector at 10,000 skills, over HTTP: CPU time of the server's threads.
+"""The inspector at 10,000 skills: CPU time of the server.
 
-Pages of rows against a bare Starlette page that renders the same rows with Jinja; pages that
-compute against the calls of `Catalog` behind them. No answer comes from a cache of pages; the
-Markdown of a document is rendered once. Both servers run in threads of this process; what the
-client's thread uses is not counted.
+Pages of rows are asked over HTTP, and compared with a bare Starlette page that renders the same
+rows with Jinja. Pages that compute are compared with the calls of `Catalog` behind them: what the
+application adds (access, threads, data, HTML), without HTTP, which these calls do not have; the
+figure over HTTP is beside it. No answer comes from a cache of pages; the Markdown of a document
+is rendered once.
 """
 
-import asyncio
 import json
 import shutil
-import socket
-import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
-from http.client import HTTPConnection
-from itertools import count, cycle
+from functools import partial
+from itertools import chain, count, cycle
 from pathlib import Path
-from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import jinja2
-import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from benchmarks.corpus import unpack
+from benchmarks.corpus import WORDS, unpack
 from benchmarks.folders import trust
-from benchmarks.measure import Bar, least
+from benchmarks.measure import Bar
+from benchmarks.web_server import Inspected, Own, Served, least_cpu
 from metier import Catalog
 from metier.config import Config
-from metier.flow.boundary import Boundary, open_boundary
-from metier.serving.endpoint import Endpoint
-from metier.serving.slow_clients import LIMITS, with_limits
 from metier.values.browsing import Browse
 from metier.values.rows import Row
-from metier.web.app import make_app
-from metier.web.reading import CatalogSource, Reading
-from metier.web.security import Sessions
 
-ROUNDS, REQUESTS = 7, 20
+_ASKED = 20
+"""Documents, tasks and questions in each round."""
 _WORDS = 12
 """Of a task."""
+_INJECTABLE = 1_000
+"""Abilities, and cards."""
+_CHARACTERS = 4_096
+"""Of an ability, as in the benchmark of abilities, and of a card."""
+_STEPS = 20
+"""Of the run."""
 ROWS_BAR, COMPUTED_BAR = 5.0, 1.3
-HOST = "127.0.0.1:8766"
 _ROWS = jinja2.Environment(autoescape=True).from_string(
     "<!doctype html><title>Rows</title><table>{% for row in rows %}<tr>{% for value in row %}"
     "<td>{% if loop.first %}<a href='/document?kind=skill&id={{ value|urlencode }}'>{{ value }}</a>"
     "{% else %}{{ value }}{% endif %}</td>{% endfor %}</tr>{% endfor %}</table>"
 )
 _TEXT = jinja2.Environment(autoescape=True).from_string(
-    "<!doctype html><title>{{ data.name }}</title><h1>{{ data.name }}</h1>"
-    "<dl>{% for key, value in data.items() %}<dt>{{ key }}</dt><dd>"
-    "{% if value is string %}{{ value }}{% elif value is sequence %}<ul>{% for one in value %}<li>"
-    "{% if one is mapping %}{% for name, it in one.items() %}{{ name }}: {{ it }} {% endfor %}"
-    "{% else %}{{ one }}{% endif %}</li>{% endfor %}</ul>{% else %}{{ value }}{% endif %}</dd>"
-    "{% endfor %}</dl>"
+    "{% macro shown(value) %}{% if value is mapping %}<dl>{% for key, one in value.items() %}"
+    "<dt>{{ key }}</dt><dd>{{ shown(one) }}</dd>{% endfor %}</dl>{% elif value is string %}"
+    "{{ value }}{% elif value is sequence %}<ul>{% for one in value %}<li>{{ shown(one) }}</li>"
+    "{% endfor %}</ul>{% else %}{{ value }}{% endif %}{% endmacro %}"
+    "<!doctype html><title>Page</title>{{ shown(data) }}"
 )
-"""Everything that the page of a document shows, one below the other."""
-
-
-class Served:
-    """An application behind uvicorn, in a thread, with one client that keeps its connection."""
-
-    def __init__(self, app: ASGIApp, http: Any = "h11", cookie: str = "") -> None:
-        bound = Endpoint(port=0).bound()
-        config = uvicorn.Config(app, http=http, ws="none", log_config=None, access_log=False)
-        self._server = uvicorn.Server(config)
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve(bound)))
-        self._thread.start()
-        self._connection = HTTPConnection("127.0.0.1", bound.getsockname()[1], timeout=60)
-        self._headers = {"Host": HOST, "Cookie": cookie}
-
-    async def _serve(self, bound: socket.socket) -> None:
-        await self._server.serve(sockets=[bound])
-
-    def get(self, path: str) -> bytes:
-        self._connection.request("GET", path, headers=self._headers)
-        answer = self._connection.getresponse()
-        text = answer.read()
-        assert answer.status == 200, (path, answer.status)
-        return text
-
-    def close(self) -> None:
-        self._connection.close()
-        self._server.should_exit = True
-        self._thread.join()
+"""Everything that a page shows, one below the other."""
 
 
 def bars(scratch: Path) -> Iterator[Bar]:
     root, what = unpack(scratch / "inspected")
     (root / ".claude" / "skills").mkdir(parents=True, exist_ok=True)
+    _add_documents(root)
     trust(root)
-    for bar in _measured(root):
-        yield bar._replace(detail=f"{bar.detail}; {what}")
+    with Catalog.open(root, config=Config(), home="/nowhere") as catalog:
+        catalog.refresh()
+        catalog.run_sync("walker", "go through every step")
+        inspected = Inspected(root)
+        try:
+            for bar in chain(_row_bars(inspected, catalog), _computed_bars(inspected, catalog)):
+                yield bar._replace(detail=f"{bar.detail}; {what}")
+        finally:
+            inspected.close()
     shutil.rmtree(root)
 
 
-def _measured(root: Path) -> Iterator[Bar]:
-    def boundary() -> Boundary:
-        return open_boundary(root, Config(), "record")
+def _add_documents(root: Path) -> None:
+    """Abilities and cards to inject, and an agent of many steps."""
+    for folder in ("abilities", "docs/capabilities", "agents"):
+        (root / folder).mkdir(parents=True, exist_ok=True)
+    for number in range(_INJECTABLE):
+        words = [WORDS[(number * step) % len(WORDS)] for step in (1, 3, 7, 11)]
+        text = " ".join(words * (_CHARACTERS // len(" ".join(words))))
+        front = f"tags: [{words[0]}, {words[1]}]\ncategory: {words[2]}\npriority: {number % 100}"
+        (root / f"abilities/a{number}.md").write_text(f"---\n{front}\n---\n{text}\n")
+        triggers = f"triggers:\n  keywords: [{', '.join(words)}]\n  confidenceThreshold: 0.25"
+        front = f"id: card-{number}\nname: Card {number}\ndescription: About it.\n{triggers}"
+        (root / f"docs/capabilities/c{number}.md").write_text(f"---\n{front}\n---\n{text}\n")
+    asked = {"type": "prompt", "config": {"prompt": "Go on with {{ task }}"}}
+    steps = [{"stepId": f"s{number}", **asked} for number in range(_STEPS)]
+    agent = {
+        "agentId": "walker",
+        "name": "Walker",
+        "description": "Goes through every step.",
+        "systemPrompt": "Go on.",
+        "workflow": steps,
+    }
+    (root / "agents/walker.json").write_text(json.dumps(agent))
 
-    reading = Reading(CatalogSource(boundary, home="/nowhere"), refresh_every=1e9)
-    reading.start()
-    sessions = Sessions(8766)
-    session = sessions.enter(sessions.token)
-    app = make_app(reading, Endpoint(port=8766), sessions)
-    ours = Served(app, with_limits(LIMITS), f"{sessions.cookie}={session}")
-    try:
-        with Catalog.open(root, config=Config(), home="/nowhere") as catalog:
-            yield _rows(ours, catalog)
-            yield _documents(ours, catalog)
-            yield _which(ours, catalog)
-            yield _overview(ours, catalog, reading)
-    finally:
-        ours.close()
+
+# Pages of rows
 
 
-def _rows(ours: Served, catalog: Catalog) -> Bar:
+def _row_bars(inspected: Inspected, catalog: Catalog) -> Iterator[Bar]:
+    ours = inspected.served
+    yield _catalog(ours, catalog)
+    documents = [f"/document?kind=skill&id={quote(row.id)}" for row in _some(catalog)]
+    yield _against_bare("document", ours, documents)
+    yield _against_bare(f"run of {_STEPS} steps", ours, ["/run?id=last"])
+
+
+def _catalog(ours: Served, catalog: Catalog) -> Bar:
     """Another page of the catalog for each request."""
     rows = catalog.browse(Browse(limit=50)).rows
     shown = [
@@ -129,91 +119,23 @@ def _rows(ours: Served, catalog: Catalog) -> Bar:
     bare = Served(_app(lambda: _ROWS.render(rows=shown)))
     ours.get("/catalog?size=50")
     pages = count(1)
-    here, there = _least(
+    here, there = least_cpu(
         lambda: ours.get(f"/catalog?size=50&page={next(pages)}"), lambda: bare.get("/")
     )
     bare.close()
-    return _against_bare("catalog, 50 rows", here, there)
+    return _rows_bar("catalog, 50 rows", here, there)
 
 
-def _documents(ours: Served, catalog: Catalog) -> Bar:
-    """The same documents in each round; their page is not cached."""
-    asked = [f"/document?kind=skill&id={quote(row.id)}" for row in _some(catalog)]
+def _against_bare(name: str, ours: Served, asked: Sequence[str]) -> Bar:
+    """The same pages in each round, against all their data in the plainest HTML."""
     shown = [json.loads(ours.get(one.replace("?", ".json?", 1))) for one in asked]
     addresses, data = cycle(asked), cycle(shown)
     bare = Served(_app(lambda: _TEXT.render(data=next(data))))
     for _ in asked:
         ours.get(next(addresses))
-    here, there = _least(lambda: ours.get(next(addresses)), lambda: bare.get("/"))
+    here, there = least_cpu(lambda: ours.get(next(addresses)), lambda: bare.get("/"))
     bare.close()
-    return _against_bare("document", here, there)
-
-
-def _which(ours: Served, catalog: Catalog) -> Bar:
-    """The same tasks in each round, in addresses that are not cached."""
-    tasks = [" ".join(row.description.split()[:_WORDS]) or row.name for row in _some(catalog)]
-    asked, others, number = cycle(tasks), cycle(tasks), count()
-
-    def page() -> None:
-        ours.get(f"/which?task={quote(next(asked))}&number={next(number)}")
-
-    def call() -> None:
-        catalog.which(next(others), limit=5).to_json()
-
-    for _ in tasks:
-        page()
-        call()
-    here, there = _least(page, Own(call))
-    return _against_call("which", here, there, "Catalog.which and its explanation")
-
-
-def _some(catalog: Catalog) -> Sequence[Row]:
-    facets = {"kind": ["skill"], "state": ["active"]}
-    return catalog.browse(Browse(facets=facets, limit=REQUESTS)).rows
-
-
-def _overview(ours: Served, catalog: Catalog, reading: Reading) -> Bar:
-    """With empty caches."""
-
-    def forget(found: Catalog) -> None:
-        found.store._cache.clear()
-
-    def page() -> None:
-        asyncio.run(reading.ask(forget, computes=True))
-        ours.get("/overview")
-
-    def calls() -> None:
-        forget(catalog)
-        catalog.counts()
-        catalog.browse(Browse(facets={"state": ["excluded"]}, limit=8))
-        catalog.listing("claude-code")
-        catalog.names("skill")
-
-    page()
-    calls()
-    here, there = _least(page, Own(calls), requests=1)
-    return _against_call("overview, nothing cached", here, there, "counts, browse and listing")
-
-
-class Own(NamedTuple):
-    """A call that works in this thread; any other only waits in it for a server."""
-
-    call: Callable[[], object]
-
-
-def _least(*calls: Callable[[], object] | Own, requests: int = REQUESTS) -> list[float]:
-    """CPU seconds of one call of each, the least of some rounds."""
-
-    def spent(call: Callable[[], object] | Own) -> float:
-        made = call.call if isinstance(call, Own) else call
-        start, own = time.process_time(), time.thread_time()
-        for _ in range(requests):
-            made()
-        own = time.thread_time() - own
-        server = time.process_time() - start - own
-        return (own if isinstance(call, Own) else server) / requests
-
-    return least([tuple(spent(call) for call in calls) for _ in range(ROUNDS)])
+    return _rows_bar(name, here, there)
 
 
 def _app(render: Callable[[], str]) -> ASGIApp:
@@ -223,15 +145,120 @@ def _app(render: Callable[[], str]) -> ASGIApp:
     return Starlette(routes=[Route("/", page)])
 
 
-def _against_bare(name: str, here: float, there: float) -> Bar:
-    unit = "× a bare Starlette page with the same rows"
-    return _bar(name, here, there, ROWS_BAR, unit)
-
-
-def _against_call(name: str, here: float, there: float, call: str) -> Bar:
-    return _bar(name, here, there, COMPUTED_BAR, f"× {call}")
-
-
-def _bar(name: str, here: float, there: float, limit: float, unit: str) -> Bar:
+def _rows_bar(name: str, here: float, there: float) -> Bar:
     detail = f"{here * 1e3:.2f} ms against {there * 1e3:.2f} ms of CPU"
-    return Bar(f"inspector: {name}", here / there, limit, unit, detail)
+    unit = "× a bare Starlette page with the same rows"
+    return Bar(f"inspector: {name}", here / there, ROWS_BAR, unit, detail)
+
+
+# Pages that compute
+
+
+def _computed_bars(inspected: Inspected, catalog: Catalog) -> Iterator[Bar]:
+    """Each address has another number, so that no page is cached; what the catalog caches stays."""
+    tasks = [" ".join(row.description.split()[:_WORDS]) or row.name for row in _some(catalog)]
+    yield _computed(
+        "which", inspected, [f"/which?task={quote(one)}&number={{}}" for one in tasks],
+        [partial(_explained, catalog, one) for one in tasks],
+        "Catalog.which and its explanation",
+    )  # fmt: skip
+    names, others = catalog.capabilities()[:_ASKED] or ["pdf-extraction"], count(1_000_000)
+    yield _computed(
+        "resolve", inspected, [f"/resolve?require={quote(one)}&query={{}}" for one in names],
+        [partial(_resolved, catalog, one, others) for one in names],
+        "Catalog.resolve and its report",
+    )  # fmt: skip
+    yield _computed(
+        "inject", inspected, [f"/inject?task={quote(one)}+{{}}" for one in tasks],
+        [partial(_injected, catalog, one, others) for one in tasks],
+        f"Catalog.inject, {_INJECTABLE:,} abilities and as many cards",
+    )  # fmt: skip
+    contexts = count(150_000)
+    yield _computed(
+        "listing", inspected, ["/listing?host=claude-code&context={}"],
+        [lambda: catalog.listing("claude-code", next(contexts))], "Catalog.listing",
+        requests=3, first=100_000,
+    )  # fmt: skip
+    yield _computed(
+        "overview, nothing cached", inspected, ["/overview"],
+        [lambda: _overview(catalog)], "counts, browse and listing", requests=1, forgets=True,
+    )  # fmt: skip
+    yield _computed(
+        "overlap map, nothing cached", inspected, ["/overlap"],
+        [lambda: _overlap(catalog)], "Catalog.overlap_map", requests=1, rounds=2, forgets=True,
+    )  # fmt: skip
+
+
+def _explained(catalog: Catalog, task: str) -> object:
+    return catalog.which(task, limit=5).to_json()
+
+
+def _resolved(catalog: Catalog, name: str, numbers: Iterator[int]) -> object:
+    return catalog.resolve([name], f"{next(numbers)}").report
+
+
+def _injected(catalog: Catalog, task: str, numbers: Iterator[int]) -> object:
+    return catalog.inject(f"{task} {next(numbers)}")
+
+
+def _overview(catalog: Catalog) -> None:
+    _forget(catalog)
+    catalog.counts()
+    catalog.browse(Browse(facets={"state": ["excluded"]}, limit=8))
+    catalog.listing("claude-code")
+    catalog.names("skill")
+
+
+def _overlap(catalog: Catalog) -> None:
+    _forget(catalog)
+    catalog.overlap_map()
+
+
+def _forget(catalog: Catalog) -> None:
+    catalog.store._cache.clear()
+
+
+def _computed(
+    name: str,
+    inspected: Inspected,
+    addresses: Sequence[str],
+    calls: Sequence[Callable[[], object]],
+    what: str,
+    *,
+    requests: int = _ASKED,
+    rounds: int = 7,
+    first: int = 1,
+    forgets: bool = False,
+) -> Bar:
+    asked, others, number = cycle(addresses), cycle(calls), count(first)
+
+    def address() -> str:
+        if forgets:
+            inspected.ask(_forget)
+        return next(asked).format(next(number))
+
+    def page() -> None:
+        inspected.get(address())
+
+    def page_over_http() -> None:
+        inspected.served.get(address())
+
+    def call() -> None:
+        next(others)()
+
+    for _ in addresses:
+        page()
+        call()
+    here, there, served = least_cpu(
+        Own(page), Own(call), page_over_http, requests=requests, rounds=rounds
+    )
+    detail = (
+        f"{here * 1e3:.2f} ms against {there * 1e3:.2f} ms of CPU; "
+        f"{served * 1e3:.2f} ms over HTTP ({served / there:.2f} ×)"
+    )
+    return Bar(f"inspector: {name}", here / there, COMPUTED_BAR, f"× {what}", detail)
+
+
+def _some(catalog: Catalog) -> Sequence[Row]:
+    facets = {"kind": ["skill"], "state": ["active"]}
+    return catalog.browse(Browse(facets=facets, limit=_ASKED)).rows

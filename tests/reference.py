@@ -17,6 +17,7 @@ NOTE = "Generated from the program; `make docs` writes it anew.\n"
 SCHEMAS = Path(metier.__file__).parent / "schemas"
 SCHEMA_ENDING = ".v1.schema.json"
 SCHEMA_OF = {
+    "import": "import",
     "init": "init",
     "trust --show": "trust",
     "trust --skill": "reviews",
@@ -149,7 +150,7 @@ def findings_page() -> str:
     parts.append("| code | severity | title | `--fix` |\n|---|---|---|---|")
     parts[-1] += "".join(
         f"\n| [{code}](#{code.lower()}) | {rule.severity} | {rule.title} "
-        f"| {'yes' if rule.fixable else ''} |"
+        f"| {('with `--unsafe`' if rule.unsafe else 'yes') if rule.fixable else ''} |"
         for code, rule in CODES.items()
     )
     for code, rule in CODES.items():

@@ -50,6 +50,11 @@ MEANINGS = {
     "lint.per-file-ignores": (
         'patterns and the codes to ignore there: `"skills/vendor/*" = ["SK"]`'
     ),
+    "lint.rules": (
+        "`[lint.rules.CODE]`: a rule of one's own, a regular expression or a check of a field:"
+        " [own rules](../own-rules.md)"
+    ),
+    "lint.plugins": "entry points of installed packages whose lint rules are used",
     "selection.scorer": (
         "how agents are selected: `spec`, or `learned`: by what their example tasks teach"
         " ([examples](../examples.md))"

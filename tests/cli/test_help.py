@@ -96,7 +96,8 @@ def test_every_code_is_explained_with_two_examples(
     assert err == ""
     assert run(["explain", code, "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
-    assert data.keys() == {"code", "severity", "title", "fixable", "why", "bad", "good"}
+    texts = {"severity", "title", "why", "source", "bad", "good"}
+    assert data.keys() == {"code", "fixable", "hosts", *texts}
 
 
 def codes_of_text(capsys: pytest.CaptureFixture[str]) -> list[str]:

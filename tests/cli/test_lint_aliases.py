@@ -181,6 +181,7 @@ def test_json_holds_every_field_of_the_finding(workspace: Workspace, lint: Lint)
             "message": "'Bad One' below 'web-search' is not a capability name",
             "hint": "correct it: until then it does not count",
             "fixable": False,
+            "hosts": {"metier": "finds the skill for fewer or other capabilities"},
         }
     ]
 

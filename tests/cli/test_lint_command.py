@@ -12,6 +12,7 @@ import pytest
 from cli.printed import Printed
 from conftest import Workspace
 from metier.cli import run
+from metier.findings import CODES
 
 
 def record(**properties: Any) -> dict[str, Any]:
@@ -91,7 +92,7 @@ def test_text_is_a_place_a_code_a_message_and_a_hint(workspace: Workspace, lint:
     assert lint() == Result(
         1,
         "skills/colon/SKILL.md:3:21: FM104 [*]"
-        " the value of 'description' holds ': ' and is not quoted\n"
+        " the value of 'description' holds ': ' and is not quoted [copilot]\n"
         "    hint: put the value in quotes\n",
         "1 file checked: 1 error in 1 file; 1 can be repaired with --fix\n",
     )
@@ -109,6 +110,7 @@ def test_json_holds_every_field_of_a_finding(workspace: Workspace, lint: Lint) -
         "message": "the skill has no name; its folder's name 'nameless' is used",
         "hint": "add 'name: nameless'",
         "fixable": True,
+        "hosts": CODES["SK301"].hosts,
     }
 
 
@@ -344,10 +346,9 @@ def test_fix_keeps_the_words_of_the_body_and_the_mode_of_the_file(
 @pytest.mark.parametrize(
     "front",
     [
-        'name: sure\ndescription: "Do this": that and more',
-        "name: sure\ndescription: Do it well.\nmetadata:\n  note: a: b",
-        "name: sure\ndescription: {a: b: c}",
-        "name: sure\ndescription: Do it\n  - or: this: that",
+        "name: sure\ndescription: Do it well, always.\nmetadata: {a: b: c}",
+        "name: sure\ndescription: Do it well, always.\nmetadata:\n  - {a: b: c}",
+        "- sure\nname: sure\ndescription: Do it well, always.",
     ],
 )
 def test_fix_leaves_alone_what_it_cannot_be_sure_of(

@@ -9,12 +9,15 @@ import pytest
 
 import metier.findings
 from metier.errors import MetierError
-from metier.findings import CODES, OUTCOMES, errors
+from metier.findings import CODES, OUTCOMES, OUTSIDE, errors
+from metier.hosts.known import HOSTS
+from metier.hosts.loading import HIDING_SWITCH, SWITCH, honours
+from metier.hosts.model import Loading
 from metier.lint.tiers import lint_agents_file
 from metier.load import load_folder
 from metier.resolve.aliases import parse_alias_table
 from metier.values.files import Kind
-from metier.values.outcomes import Issue
+from metier.values.outcomes import ALL_HOSTS, Issue
 
 PLACES: dict[str, tuple[Kind, str]] = {
     "FM": ("skill", "skills/example/SKILL.md"),
@@ -25,6 +28,8 @@ PLACES: dict[str, tuple[Kind, str]] = {
     "SZ": ("card", "docs/capabilities/x.md"),
     "AG": ("agent", "agents/x.yaml"),
     "FM115": ("agent", "agents/x.json"),
+    "SZ805": ("skill", "skills/example/SKILL.md"),
+    "SZ806": ("skill", "skills/example/SKILL.md"),
 }
 """Where a document of a family, or of one code, stands."""
 
@@ -72,6 +77,7 @@ SITUATIONS: dict[str, tuple[bytes, bytes]] = {
               skill(ABOUT, f"compatibility: {'a' * 500}")),
     "SK313": (skill(body="x\n" * 501), skill(body="x\n" * 500)),
     "AB504": (b"a" * 50_001, b"a" * 50_000),
+    "SZ805": (skill(body="Read the ta\u200bble."), skill(body="Read the table.")),
     "SZ802": (card("The tool sea\u200brch finds pages."), card("The tool search finds pages.")),
 }  # fmt: skip
 """Codes whose page describes a file that is too long, or no text, to be shown."""
@@ -116,6 +122,21 @@ def lower_case_name(workspace: Path) -> Kind:
     return "skill"
 
 
+def reserved_word(workspace: Path) -> Kind:
+    (workspace / "claude-charts").mkdir()
+    text = skill().replace(b"name: example", b"name: claude-charts")
+    (workspace / "claude-charts/SKILL.md").write_bytes(text)
+    return "skill"
+
+
+def for_the_model_alone(workspace: Path) -> Kind:
+    folder = workspace / ".agents/skills/example"
+    folder.mkdir(parents=True)
+    about = "description: Draws a chart from a table of numbers."
+    (folder / "SKILL.md").write_bytes(skill(about, "user-invocable: false"))
+    return "skill"
+
+
 def left_to_the_user(workspace: Path) -> Kind:
     folder = workspace / ".agents/skills/example"
     folder.mkdir(parents=True)
@@ -132,15 +153,20 @@ FOLDERS: dict[str, Callable[[Path], Kind]] = {
     "IO205": name_in_latin_1,
     "SK315": lower_case_name,
     "SK317": left_to_the_user,
+    "SK322": reserved_word,
+    "SK329": for_the_model_alone,
 }
 """Codes that are about where a file is or what it is called."""
 
+AROUND = {"SK327", "SK328", "SK330"}
+"""Codes of files beside a skill, which only `metier lint` looks at: tests/lint has examples."""
 ALIAS_TABLE = "DC403"
 NO_DOCUMENT = {"CD608", "CD609", "CD610", "CD611", "CD612"}
 """Codes of AGENTS.md and of the settings."""
 SHOWN = [
     code for code in CODES
-    if code[:2] in PLACES and code not in {*SITUATIONS, *FOLDERS, *NO_DOCUMENT, ALIAS_TABLE}
+    if code[:2] in PLACES
+    and code not in {*SITUATIONS, *FOLDERS, *NO_DOCUMENT, *AROUND, ALIAS_TABLE}
 ]  # fmt: skip
 
 
@@ -207,6 +233,49 @@ def test_the_lines_of_an_example_fit_an_indented_terminal_of_80_columns(code: st
     assert max(map(len, lines)) <= 76
 
 
+@pytest.mark.parametrize("code", CODES)
+def test_a_page_says_which_hosts_it_matters_to_and_what_each_does(code: str) -> None:
+    hosts = CODES[code].hosts
+    assert hosts
+    assert {*hosts} <= {*HOSTS, *OUTSIDE, ALL_HOSTS}
+    assert all(re.fullmatch(r"[a-z].{5,}[^.]", effect) for effect in hosts.values())
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_a_source_has_a_date(code: str) -> None:
+    source = CODES[code].source
+    assert not source or re.search(r", 2026-(0[1-9]|1[0-2])-[0-3][0-9]\.$", source)
+
+
+DROPS: dict[str, Callable[[Loading], bool]] = {
+    "FM101": lambda loading: loading.headless == "dropped",
+    "FM102": lambda loading: loading.headless == "dropped",
+    "FM103": lambda loading: loading.invalid in ("colons load", "dropped"),
+    "FM104": lambda loading: loading.invalid == "dropped",
+    "FM116": lambda loading: loading.invalid in ("colons load", "dropped"),
+    "SK301": lambda loading: loading.unnamed == "dropped",
+    "SK302": lambda loading: isinstance(loading.longest_name, int) or bool(loading.name_pattern),
+    "SK304": lambda loading: loading.undescribed == "dropped",
+    "SK305": lambda loading: isinstance(loading.longest_description, int),
+}
+"""Pages, and the fact about a host by which it drops the skill."""
+
+
+@pytest.mark.parametrize("code", DROPS)
+def test_the_hosts_that_drop_a_skill_are_those_whose_facts_say_so(code: str) -> None:
+    known = {name: host.loading for name, host in HOSTS.items() if host.loading is not None}
+    dropping = {name for name, loading in known.items() if DROPS[code](loading)}
+    hosts = {name: effect for name, effect in CODES[code].hosts.items() if name in HOSTS}
+    assert {name for name, effect in hosts.items() if effect.startswith("drop")} == dropping
+
+
+@pytest.mark.parametrize(("code", "key"), [("SK317", SWITCH), ("SK329", HIDING_SWITCH)])
+def test_the_hosts_that_ignore_a_switch_are_those_whose_facts_say_so(code: str, key: str) -> None:
+    known = {name: host for name, host in HOSTS.items() if host.loading is not None}
+    ignoring = {name for name, host in known.items() if not honours(host, key)}
+    assert {*CODES[code].hosts} == ignoring
+
+
 @pytest.mark.parametrize("code", ERRORS)
 def test_an_error_page_is_short_and_its_first_sentence_can_stand_alone(code: str) -> None:
     text = ERRORS[code].why
@@ -221,7 +290,7 @@ def sentences(text: str) -> int:
 
 def test_every_example_of_a_document_family_is_tried_out() -> None:
     families = {code for code in CODES if code[:2] in PLACES}
-    assert families <= {*SHOWN, *SITUATIONS, *FOLDERS, *NO_DOCUMENT, ALIAS_TABLE}
+    assert families <= {*SHOWN, *SITUATIONS, *FOLDERS, *NO_DOCUMENT, *AROUND, ALIAS_TABLE}
 
 
 @pytest.mark.parametrize("code", SHOWN)

@@ -15,7 +15,7 @@ from metier.hosts.loading import SWITCH, honours
 from metier.hosts.model import STANDARD_KEYS, UNKNOWN, Host
 from metier.hosts.table import IGNORE_THE_SWITCH
 
-SECTIONS = ("loading", "plugins", "listing", "hook", "transcripts")
+SECTIONS = ("loading", "plugins", "listing", "hook", "transcripts", "values")
 WHOLE = ("keys", "switches", "hook_settings", "mcp_settings")
 """Sections that have one source for all."""
 EVERY_HOST = pytest.mark.parametrize("host", HOSTS.values(), ids=HOSTS)

@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -381,3 +382,18 @@ def test_a_catalog_in_memory_may_be_collected_by_another_thread() -> None:
     gc.collect()
     with pytest.raises(sqlite3.ProgrammingError, match="closed"):
         connection.execute("SELECT 1")
+
+
+def test_what_is_asked_for_often_stays_cached_among_many_other_values() -> None:
+    store = Store.in_memory()
+    made: list[str] = []
+
+    def pool() -> str:
+        made.append("pool")
+        return "pool"
+
+    for number in range(5_000):
+        assert store.cached("pool", pool) == "pool"
+        assert store.cached(number, partial(int, number)) == number
+    assert made == ["pool"]
+    assert len(store._cache) <= 1_000

@@ -70,8 +70,8 @@ def test_descriptions_that_share_nine_of_ten_words_are_nearly_the_same() -> None
 
 
 def test_descriptions_that_share_fewer_words_are_not() -> None:
-    other = TEN.replace("juliet", "kilo")
-    assert found(skill("a", "x", "1", TEN), skill("b", "y", "2", other)) == []
+    seven = " ".join(TEN.split()[:7])
+    assert found(skill("a", "x", "1", TEN), skill("b", "y", "2", seven)) == []
 
 
 def test_case_order_and_punctuation_make_no_difference() -> None:
@@ -133,7 +133,7 @@ def brute_force(bags: list[frozenset[str]], groups: list[str]) -> list[tuple[int
         for earlier in range(later):
             share = jaccard(bag, bags[earlier])
             large_enough = min(len(bag), len(bags[earlier])) >= 5
-            if large_enough and share >= 0.9 and groups[earlier] != groups[later]:
+            if large_enough and share >= 0.75 and groups[earlier] != groups[later]:
                 pairs.append((later, earlier, share))
                 break
     return pairs

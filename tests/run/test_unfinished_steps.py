@@ -111,3 +111,20 @@ def test_dependents_of_a_failure_while_time_runs_out_are_blocked() -> None:
     result = world.run(agent(*steps, execution="parallel", limits={"seconds": 0.2}))
     found = states(result)
     assert (found["a"], found["c"], found["d"]) == ("failed", "blocked", "cancelled")
+
+
+def test_a_step_that_runs_for_a_while_is_stored_as_running_before_it_ends() -> None:
+    world = World()
+    seen: list[Any] = []
+
+    async def until_stored(_args: Data, context: ToolContext) -> str:
+        run = world.store.run(context.run_id)
+        while not (found := [one for one in world.store.steps(run.key) if one.id == "slow"]):
+            await asyncio.sleep(0)
+        seen.append(found[0].state)
+        return "done"
+
+    world.acts["slow"] = until_stored
+    result = world.run(agent(do("first"), do("slow")))
+    assert seen == ["running"]
+    assert states(result) == world.kept(result.run) == {"first": "succeeded", "slow": "succeeded"}

@@ -1,5 +1,6 @@
 """The inspector in a real browser: every page, both colour schemes, keyboard, hostile documents."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,12 +18,17 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
 
 QUERIES = {
-    "agents": ["", "?task=prepare+a+release"],
+    "agents": ["", "?task=prepare+a+release", "?task=alert"],
     "competing": ["?id=release-notes", "?id=hostile"],
     "document": [
         "?kind=skill&id=hostile",
         "?kind=skill&id=release-notes",
         "?kind=agent&id=reviewer",
+        "?kind=skill&id=huge",
+        "?kind=skill&id=drawn",
+        "?kind=ability&id=hostile",
+        "?kind=card&id=hostile-card",
+        "?kind=agent&id=hostile-agent",
     ],
     "inject": ["", "?task=review+this+report&budget=700", "?task=hostile+alert&core=hostile"],
     "recompute": ["?require=web-search&require=summarization", "?require=alerting"],
@@ -37,7 +43,7 @@ QUERIES = {
     "overlap": ["", "?least=40", "?near=release-notes"],
     "usage": ["", "?read=1&prompts=1&used=never"],
     "which": ["", "?task=write+release+notes&expect=changelog", "?task=hostile+alert+script"],
-    "catalog": ["", "?search=release&kind=skill", "?size=5&page=2"],
+    "catalog": ["", "?search=release&kind=skill", "?size=5&page=2", "?search=alert"],
 }
 """What to ask of pages that show little without a query."""
 ADDRESSES = [
@@ -62,8 +68,30 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Opened]:
             f"# {HOSTILE}\n\n{HOSTILE}\n\n[a](javascript:alert(5)) {'x' * 5_000}\n\n"
             f"```\n{HOSTILE}\n```\n",
         )
+        _write_hostile(Workspace(root))
         with program(root) as told:
             yield Opened(browser, told)
+
+
+def _write_hostile(workspace: Workspace) -> None:
+    """Names that no one sees or that read backwards, a huge description, every kind."""
+    for name, times in (("huge", 12_000), ("too-huge", 200_000)):  # the second is excluded
+        text = f"Huge {HOSTILE} " + "wide " * times
+        front = f"name: {name}\ndescription: |\n  {text}"
+        workspace.write(f"skills/{name}/SKILL.md", f"---\n{front}\n---\nDo.\n")
+    name = "bi\u202edi\u200b-name"
+    workspace.skill(name, f"Alert with {name} and {'w' * 900}", folder="skills/bidi")
+    picture = '<svg xmlns="http://www.w3.org/2000/svg" onload="alert(6)"><script>alert(7)</script>'
+    workspace.skill(
+        "drawn", f"Draw {picture}", body=f"{picture}\n\n![x](data:image/svg+xml,{picture})"
+    )
+    workspace.write("abilities/hostile.md", f"---\ntags: [alert]\n---\n{HOSTILE} alert\n")
+    card = f"id: hostile-card\nname: {HOSTILE!r}\ndescription: {HOSTILE!r}"
+    triggers = "triggers:\n  keywords: [alert]\n  confidenceThreshold: 0.1"
+    workspace.write("docs/capabilities/h.md", f"---\n{card}\n{triggers}\n---\n{HOSTILE}\n")
+    agent = {"agentId": "hostile-agent", "version": "1.0.0", "systemPrompt": HOSTILE}
+    more = {"description": f"Alerts {HOSTILE}", "selectionMetadata": {"keywords": ["alert"]}}
+    workspace.write("agents/hostile.json", json.dumps({**agent, **more}))
 
 
 @pytest.fixture
@@ -190,6 +218,39 @@ def test_pages_work_with_the_keyboard_alone(watched: Watched) -> None:
     page.keyboard.press("Enter")
     page.wait_for_url("**/document?**")
     page.get_by_role("heading", name="release-notes", level=1).wait_for()
+
+
+def test_every_page_says_the_same_without_scripts(opened: Opened) -> None:
+    context = opened.context(base_url=opened.url, java_script_enabled=False)
+    page = context.new_page()
+    for address in ADDRESSES:
+        answer = page.goto(address)
+        assert answer is not None
+        assert answer.status == 200, address
+        assert page.locator("main h1").is_visible(), address
+    page.goto("/listing?host=claude-code")
+    page.locator("#context").fill("9000")
+    page.get_by_role("button", name="Compute", exact=True).click()
+    page.wait_for_url("**context=9000*")
+    page.goto("/overlap")
+    page.get_by_role("button", name="Draw").click()
+    page.wait_for_url("**/overlap?*least=60*")
+    page.goto("/agents")
+    page.locator("#task").fill("prepare a release")
+    page.get_by_role("button", name="Select").click()
+    page.locator(".verdict strong", has_text="release-manager").wait_for()
+    context.close()
+
+
+def test_the_page_that_is_open_is_in_sight_in_the_narrow_list_of_pages(opened: Opened) -> None:
+    context = opened.context(base_url=opened.url, viewport={"width": 360, "height": 800})
+    page = context.new_page()
+    page.goto("/runs")
+    page.wait_for_function(
+        "() => { const one = document.querySelector('.side [aria-current]')"
+        ".getBoundingClientRect(); return one.left >= 0 && one.right <= 360; }"
+    )
+    context.close()
 
 
 def test_pages_work_without_scripts(opened: Opened) -> None:

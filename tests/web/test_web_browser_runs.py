@@ -54,6 +54,7 @@ def test_a_run_is_followed_killed_resumed_and_forked(office: Office) -> None:
     page.goto("/runs")
     page.locator("tbody a").first.click()
     page.locator(".run-head .badge", has_text="running").wait_for()
+    page.locator('.timeline svg[aria-label^="b: running"]').wait_for()
     page.evaluate("window.isSame = true")
     page.locator("details.step-detail summary").first.click()
     process.kill()

@@ -14,7 +14,8 @@ from click.testing import CliRunner
 from jsonschema import validate
 
 import metier
-from conftest import Workspace
+from cli.run_workspace import Agents, agents, prompt, tool
+from conftest import Workspace, trust
 from metier.catalog import Catalog
 from metier.cli.web import command
 from metier.config import Config
@@ -28,6 +29,8 @@ from metier.web.exporting import (
     write_export,
 )
 from usage.recorded import ClaudeCode, claude_home
+
+__all__ = ["agents"]
 
 SCHEMAS = Path(metier.__file__).parent / "schemas"
 HOSTILE = "<script>alert(1)</script><form action=/do/refresh><button>go</button></form>"
@@ -77,6 +80,58 @@ def test_exported_pages_have_nothing_that_needs_the_server(
         if page.name != "index.html":
             assert "script-src 'none'" in text
             assert text.count("<h1") == 1
+
+
+@pytest.fixture
+def finished(agents: Agents) -> Agents:
+    """Two runs, one of which failed, and a stored report; texts of users have SECRET in them."""
+    agents.skill("one", "Look things up", extra="capabilities: [search]")
+    say = tool("say", "say", given={"text": "{{ task }}"})
+    agents.agent("asks", say, prompt("ask", "Answer this: {{ task }}"))
+    agents.agent("breaks", tool("a", "fail"))
+    agents.metier("run", "asks", "SECRET-TASK", "--input", '{"n": "SECRET-INPUT"}')
+    agents.metier("run", "breaks", "SECRET-TASK")
+    assert agents.metier("resolve", "-r", "search", "--", "SECRET-QUERY").returncode == 0
+    trust(agents.root)
+    return agents
+
+
+def all_text(folder: Path) -> str:
+    return "".join(one.read_text() for one in folder.rglob("*") if one.is_file())
+
+
+def test_runs_and_reports_are_exported_without_what_was_asked(
+    finished: Agents, tmp_path: Path
+) -> None:
+    folder = tmp_path / "out"
+    export(finished, folder)
+    pages = {one.name for one in folder.glob("*.html")}
+    assert {"runs.html", "agents.html", "reports.html"} <= pages
+    [failed, _] = [one["runId"] for one in finished.runs("list")]
+    [page] = folder.glob(f"run-{failed.lower().replace('.', '-')}-*.html")
+    assert "TOOL_EXECUTION_ERROR" in page.read_text()
+    assert f"<h1>{failed}</h1>" in page.read_text()
+    assert len(list(folder.glob("report-*.html"))) == 1
+    steps = json.loads(page.with_suffix(".json").read_text())["steps"]
+    assert [(one["stepId"], one["state"], one["sent"]) for one in steps] == [("a", "failed", {})]
+    assert "SECRET" not in all_text(folder)
+
+
+def test_runs_are_exported_with_prompts_if_asked_for(finished: Agents, tmp_path: Path) -> None:
+    export(finished, tmp_path / "out", with_prompts=True)
+    text = all_text(tmp_path / "out")
+    for one in ("Answer this: SECRET-TASK", "SECRET-INPUT", "SECRET-QUERY"):
+        assert one in text
+
+
+@pytest.mark.parametrize("name", ["which", "resolve", "inject"])
+def test_pages_that_answer_say_that_they_need_the_inspector(
+    filled: Workspace, tmp_path: Path, name: str
+) -> None:
+    export(filled, tmp_path / "out")
+    text = (tmp_path / "out" / f"{name}.html").read_text()
+    assert "it needs the live inspector: <code>metier web</code>" in text
+    assert "What users asked is left out" in text
 
 
 def test_json_twins_are_exported_too(filled: Workspace, tmp_path: Path) -> None:

@@ -183,6 +183,36 @@ def test_facets_count_what_fits_all_others(site: Inspected) -> None:
     assert site.json("/catalog.json", kind="skill", finding=code)["documents"]["total"] == times
 
 
+def test_documents_are_filtered_by_the_agents_they_belong_to(workspace: Workspace) -> None:
+    workspace.skill("named")
+    workspace.skill("other")
+    workspace.write("abilities/core.md", "---\nabilityId: core\n---\nAlways.\n")
+    workspace.write("abilities/mine.md", "---\napplicableTo: [bob]\n---\nFor Bob.\n")
+    workspace.write("abilities/all.md", "---\napplicableTo: ['*']\n---\nFor all.\n")
+    for name, more in (
+        ("bob", {"skills": ["named"], "abilities": {"core": ["core"]}}),
+        ("eve", {}),
+    ):
+        profile = {"agentId": name, "version": "1.0.0", "description": "Helps.", **more}
+        workspace.write(f"agents/{name}.json", json.dumps({**profile, "systemPrompt": "Do."}))
+    with inspected(workspace.root) as made:
+        found = made.json("/catalog.json", agent="bob")
+        assert sorted(names(found)) == ["bob", "core", "mine", "named"]
+        assert names(made.json("/catalog.json", agent="bob", kind="skill")) == ["named"]
+        [facet] = [one for one in found["facets"] if one["name"] == "agent"]
+        values = {one["value"]: one["documents"] for one in facet["values"]}
+        assert values == {"bob": 4, "eve": 1}
+        assert names(made.json("/catalog.json", agent="nobody")) == []
+
+
+def test_files_without_a_name_come_last(workspace: Workspace) -> None:
+    workspace.skill("named")
+    workspace.write("skills/bad/SKILL.md", "no front matter")
+    with inspected(workspace.root) as made:
+        assert names(made.json("/catalog.json")) == ["named", "skills/bad/SKILL.md"]
+        assert names(made.json("/catalog.json", sort="-name"))[-1] == "skills/bad/SKILL.md"
+
+
 def test_the_catalog_is_searched_by_the_ranker(site: Inspected) -> None:
     found = site.json("/catalog.json", search="write release notes", kind="skill")
     assert names(found)[0] == "release-notes"

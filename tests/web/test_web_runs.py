@@ -45,6 +45,12 @@ def state_of(made: Inspected, run_id: str) -> str:
     return str(run_of(made, run_id)["run"]["state"])
 
 
+def states_of(made: Inspected) -> dict[str, str]:
+    """The states of the steps of the last run, by id."""
+    found = run_of(made)
+    return {one["stepId"]: one["state"] for one in found.get("steps", ())}
+
+
 # Agents
 
 
@@ -219,8 +225,10 @@ def test_a_run_is_live_until_it_ends_and_is_resumed_after_a_crash(agents: Agents
     with shown(agents) as made, ThreadPoolExecutor() as threads:
         process = agents.started("run", "three", "x")
         eventually(lambda: "b" in agents.calls())
+        eventually(lambda: states_of(made).get("b") == "running")
         found = run_of(made)
         run_id = found["run"]["runId"]
+        assert [one["stepId"] for one in found["timeline"]["bars"]] == ["a", "b"]
         assert (found["isLive"], found["mayCancel"], found["mayResume"]) == (True, True, False)
         page = made.page("/run", id=run_id)
         assert f'data-events="/run-events?id={run_id}"' in page
@@ -270,6 +278,7 @@ def test_on_postgresql_a_run_is_listed_shown_followed_and_resumed(
     with shown(agents) as made, ThreadPoolExecutor() as threads:
         process = agents.started("run", "two", "x")
         eventually(lambda: "b" in agents.calls())
+        eventually(lambda: states_of(made).get("b") == "running")
         run_id = run_of(made)["run"]["runId"]
         events = threads.submit(made.page, f"/run-events?id={run_id}")
         process.send_signal(signal.SIGINT)

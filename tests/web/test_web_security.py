@@ -253,5 +253,45 @@ def test_a_link_to_the_web_shows_where_it_leads() -> None:
 
 
 def test_markdown_takes_time_in_proportion_to_its_length() -> None:
-    for unit in ("[", "[a](", "*a", "**", "`a``", "> ", "- a\n", "|-", "_a ", "#", "~~~\n"):
+    for unit in (
+        "[",
+        "[a](",
+        "*a",
+        "**",
+        "`a``",
+        "> ",
+        "- a\n",
+        "|-",
+        "_a ",
+        "#",
+        "~~~\n",
+        " - a\n  - b\n",
+        "- a\n\n",
+        "    a\n\n",
+    ):
         assert len(rendered(unit * (200_000 // len(unit)))) < 10_000_000
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "1. a\n   - b\n   - c\n2. d\n",
+            '<ol><li value="1">a<ul><li>b</li><li>c</li></ul></li><li value="2">d</li></ol>',
+        ),
+        ("- a\n\n  b\n- c\n", "<ul><li>a<p>b</p></li><li>c</li></ul>"),
+        (
+            "1. run:\n   ```sh\n   ls <x>\n   ```\n",
+            '<ol><li value="1">run:<pre><code>ls &lt;x&gt;</code></pre></li></ol>',
+        ),
+        ("- a\nmore\n\nend\n", "<ul><li>a\nmore</li></ul>\n<p>end</p>"),
+        ("- a\n1. b\n", '<ul><li>a</li></ul>\n<ol><li value="1">b</li></ol>'),
+        (
+            "x\n\n    ## y\n    - z\n\nend",
+            "<p>x</p>\n<pre><code>## y\n- z</code></pre>\n<p>end</p>",
+        ),
+        ("\t<b>\n", "<pre><code>&lt;b&gt;</code></pre>"),
+    ],
+)
+def test_lists_nest_and_indented_text_is_code(text: str, expected: str) -> None:
+    assert rendered(text) == expected

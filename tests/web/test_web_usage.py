@@ -197,6 +197,18 @@ def test_outcomes_of_providers_are_shown_if_the_workspace_is_trusted(
     assert outcomes_of(str(workspace.root), untrusted, None) == {}
 
 
+def test_a_document_shows_how_it_did_as_a_provider(workspace: Workspace) -> None:
+    workspace.skill("forms")
+    workspace.trust()
+    store = Reliability(str(workspace.root))
+    for success in (True, False, True):
+        store.record("forms::skills/forms", success=success)
+    with inspected(workspace.root) as made:
+        shown = made.json("/document.json", kind="skill", id="forms")
+        assert shown["outcomes"] == [True, False, True]
+        assert "it succeeded 2 of the last 3 times" in made.page("/document", id="forms")
+
+
 def test_everything_is_empty_without_a_workspace_or_history(site: Inspected) -> None:
     page = site.page("/usage")
     assert "No hook has asked yet" in page

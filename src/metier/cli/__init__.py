@@ -21,6 +21,7 @@ from metier.errors import MetierError, UsageError
 COMMANDS = {
     "demo": "Show what metier does, on a bundled example.",
     "init": "Set up this folder as a workspace.",
+    "import": "Bring the documents of other tools into this workspace.",
     "trust": "Show what a workspace may do, and decide whether it may.",
     "inspect": "Say what something would add, before you install it.",
     "lock": "Write metier.lock: what the skills of this workspace consist of.",
@@ -47,6 +48,7 @@ COMMANDS = {
     "hook": "Have an agent host inject what metier knows; show what it did.",
     "usage": "Say which skills your hosts used, from their transcripts.",
     "mcp": "Serve the catalog to agents over the Model Context Protocol.",
+    "lsp": "Show findings, help and repairs in an editor while you type.",
     "web": "Open the inspector: pages that show what would happen, and why.",
     "lint": "Check documents and say what to change.",
     "explain": "Explain a finding or an error by its code.",
@@ -90,7 +92,12 @@ _NO_COMMAND = dict.fromkeys(
 """What no command does → what to use instead."""
 _LIKENESS = 0.7
 """The least similarity of a typo to a command: `test` does not mean `trust`."""
-_MODULES = {"list": "documents", "run": "run_agent", "usage": "skill_usage"}
+_MODULES = {
+    "import": "import_documents",
+    "list": "documents",
+    "run": "run_agent",
+    "usage": "skill_usage",
+}
 STOPPED, PIPE_CLOSED = 130, 141
 _COMPLETION = "_METIER_COMPLETE"
 """Set by a shell that completes a command line."""

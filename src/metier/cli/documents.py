@@ -8,6 +8,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from metier.catalog import Catalog
+from metier.cli.layout import one_line, terminal_width, wrapped
 from metier.cli.session import Session, complete_from, complete_names, metier_command
 from metier.cli.shown import row_json
 from metier.errors import UsageError
@@ -122,10 +123,13 @@ def _list_excluded(session: Session, catalog: Catalog, kind: Kind, limit: int | 
         [row.handle or "-", session.shown(row.file), row.reason, *_why(catalog, row)]
         for row in shown
     ]
-    columns = ["name", "path", "reason", "why", "next"]
-    session.print_list(
-        columns, table, f"excluded {kind}", plural=f"excluded {PLURAL[kind]}", total=len(rows)
-    )
+    if sys.stdout.isatty():
+        for name, path, reason, why, step in (map(one_line, cells) for cells in table):
+            click.echo(f"{click.style(name, bold=True)}  {path}")
+            for text in (f"{reason}: {why}" if why else reason, step):
+                click.echo("\n".join(wrapped(text, terminal_width(), "    ")))
+    else:
+        session.print_list(["name", "path", "reason", "why", "next"], table, kind, total=len(rows))
     if not rows:
         session.note(f"no {PLURAL[kind]} are excluded")
 

@@ -7,6 +7,7 @@ from typing import Any
 from metier.core.text import printable
 from metier.flow.lint_report import Reported, fingerprints
 from metier.safety.escapes import escaped_json, visible
+from metier.values.outcomes import Issue
 
 _GITHUB_LEVELS = {"error": "error", "warning": "warning", "info": "notice"}
 _GITLAB_LEVELS = {"error": "major", "warning": "minor", "info": "info"}
@@ -31,10 +32,16 @@ def as_text(reported: Sequence[Reported]) -> str:
     for issue, *_ in reported:
         fixable = " [*]" if issue.fixable else ""
         location = f"{issue.path}:{issue.line}:{issue.column}"
-        lines.append(f"{location}: {issue.code}{fixable} {issue.message}")
+        message = f"{issue.message}{for_hosts(issue)}"
+        lines.append(f"{location}: {issue.code}{fixable} {message}")
         if issue.hint:
             lines.append(f"    hint: {issue.hint}")
     return "".join(f"{_one_line(line)}\n" for line in lines)
+
+
+def for_hosts(issue: Issue) -> str:
+    """` [codex, copilot]`: the hosts that a finding matters to, unless it matters to all."""
+    return f" [{', '.join(issue.some_hosts)}]" if issue.some_hosts else ""
 
 
 def _one_line(text: str) -> str:

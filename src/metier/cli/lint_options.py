@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from metier.errors import UsageError
+from metier.hosts.table import HOOKS
 from metier.values.files import KINDS, Kind
 
 if TYPE_CHECKING:
@@ -18,16 +19,22 @@ FAIL_ON = {"error": ("error",), "warning": ("error", "warning"),
 """Which severities give exit code 1."""
 
 
+HOSTS = (*HOOKS, "claude.ai")
+"""The hosts that findings can be asked for."""
+
+
 class LintOptions(NamedTuple):
     """What the options say."""
 
     paths: tuple[str, ...]
     repair: bool
+    unsafe: bool
     dry_run: bool
     select: tuple[str, ...]
     ignore: tuple[str, ...]
     notes: bool
     strict: bool
+    host: str | None
     kind: Kind | None
     user: bool
     exclude: tuple[str, ...]
@@ -70,6 +77,10 @@ class LintOptions(NamedTuple):
         is_named = self.changed is not None or self.files_from is not None
         checks = [
             (as_json and is_other, "--json and --format ask for two formats", "give one of them"),
+            (
+                self.unsafe and not self.repair,
+                "--unsafe is for --fix", "metier lint --fix --unsafe --dry-run",
+            ),
             (
                 self.dry_run and not self.repair,
                 "--dry-run is for --fix", "metier lint --fix --dry-run",
@@ -136,11 +147,16 @@ _CODES: Any = {"multiple": True, "metavar": "CODES", "shell_complete": _complete
 _OPTIONS = (
     click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path()),
     click.option("--fix", "repair", is_flag=True, help="Repair what is mechanical, then check."),
+    click.option(
+        "--unsafe", is_flag=True,
+        help="With --fix: also repair what may change a meaning, such as names and folders.",
+    ),
     click.option("--dry-run", is_flag=True, help="With --fix: print the diff, and write nothing."),
     click.option("--select", **_CODES, help="Only these codes or families."),
     click.option("--ignore", **_CODES, help="All but these."),
     click.option("--notes", is_flag=True, help="Also show notes, which never fail."),
     click.option("--strict", is_flag=True, help="No lenient reading; notes fail too."),
+    click.option("--host", type=click.Choice(HOSTS), help="Only what matters to this host."),
     click.option("--kind", type=click.Choice(list(KINDS)), help="What the named files are."),
     click.option(
         "--user", is_flag=True, help="Also check the folders of your hosts and of your settings.",

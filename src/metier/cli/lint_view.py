@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import click
 
 from metier.cli.layout import flowed, print_table, terminal_width, words
+from metier.cli.lint_formats import for_hosts
 from metier.cli.session import Session, counted
 from metier.core.text import printable
 from metier.flow.lint_report import Reported, by_owner, by_rule
@@ -99,14 +100,21 @@ def _coloured(issue: Issue, width: int) -> str:
     marks = [f"{location}:", click.style(issue.code, fg=_COLOURS[issue.severity], bold=True)]
     if issue.fixable:
         marks.append(click.style("[*]", fg="cyan"))
-    text = flowed([*marks, *words(issue.message)], width, indent=4) + "\n"
+    text = flowed([*marks, *words(f"{issue.message}{for_hosts(issue)}")], width, indent=4) + "\n"
     if issue.hint:
         hint = [click.style("hint:", fg="cyan"), *words(issue.hint)]
         text += flowed(hint, width, indent=6, start="    ") + "\n"
     return text
 
 
-def summary(linted: Linted, issues: Sequence[Issue], hidden: int, *, new: bool = False) -> str:
+def summary(
+    linted: Linted,
+    issues: Sequence[Issue],
+    hidden: int,
+    *,
+    new: bool = False,
+    unsafe: bool = False,
+) -> str:
     """How many files and findings there are, in one line; `new`: the known ones are left out."""
     if not linted.files:
         return "nothing to check: no skill, ability, card or agent found"
@@ -114,11 +122,20 @@ def summary(linted: Linted, issues: Sequence[Issue], hidden: int, *, new: bool =
     if linted.excluded:
         parts.append(f"{len(linted.excluded):,} excluded")
     fixable = sum(issue.fixable for issue in issues)
+    more = 0 if unsafe else sum(map(_may_need_unsafe, issues))
     if fixable:
-        parts.append(f"{fixable} can be repaired with --fix")
+        parts.append(f"{fixable:,} can be repaired with --fix{' --unsafe' if unsafe else ''}")
+    if more:
+        parts.append(f"up to {more:,}{' more' if fixable else ''} with --fix --unsafe")
     if hidden:
         parts.append(f"{counted(hidden, 'note')} hidden (--notes)")
     return "; ".join(parts)
+
+
+def _may_need_unsafe(issue: Issue) -> bool:
+    """Whether a finding that is left alone may be repaired with --unsafe."""
+    is_typo = issue.code != "SK309" or issue.hint.startswith("did you mean")
+    return issue.left_alone and issue.needs_unsafe and is_typo
 
 
 def _counts(issues: Sequence[Issue], files: int, new: str) -> str:

@@ -81,7 +81,8 @@ def ask_about_skills(session: Session, names: Sequence[str]) -> int:
 
 def offer_locked(session: Session) -> None:
     """Offer skills that wait for a review and match the lock, for one answer."""
-    with session.catalog() as catalog:
+    with session.open_catalog() as catalog:
+        session.refresh(catalog)
         reviews = catalog.reviews
         waiting = [one for one in reviews.all() if one.row.is_held and one.level != NEVER]
         matching = [one for one in waiting if reviews.matches_lock(one)]

@@ -18,6 +18,7 @@ from metier.storage.workspace import SETTINGS_FILE
 from metier.storage.workspace import find_workspace as find_workspace
 from metier.values.capabilities import CapabilitiesConfig
 from metier.values.files import Kind
+from metier.values.own_rules import RuleSetting
 from metier.values.reviews import ALWAYS, ON_FIRST_USE
 from metier.values.running import ModelSettings, ServerSetting, ToolSettings
 from metier.values.settings import DEFAULT_MIN_SIGNAL, LintSettings
@@ -50,6 +51,10 @@ class Config(NamedTuple):
     lint_select: tuple[str, ...] = ()
     lint_ignore: tuple[str, ...] = ()
     per_file_ignores: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+    lint_rules: tuple[RuleSetting, ...] = ()
+    """Rules of one's own, by `[lint.rules.CODE]`."""
+    lint_plugins: tuple[str, ...] = ()
+    """The entry points of installed packages whose rules are used."""
     eval_min_recall: float | None = None
     """Below this share `metier eval` fails."""
     eval_max_false_fires: float | None = None

@@ -178,6 +178,18 @@ def _owned_encoder(encoder: Any, owner: str) -> Any:
     return encoder._replace(plain_http=is_users, is_users=is_users)
 
 
+def _owned_rules(rules: Any, owner: str) -> Any:
+    return tuple(rule._replace(is_users=owner == "user") for rule in rules)
+
+
+def _same(value: Any, _owner: str) -> Any:
+    return value
+
+
+def _joined_names(stronger: Any, weaker: Any) -> Any:
+    return tuple(dict.fromkeys((*stronger, *weaker)))
+
+
 def _strongest(stronger: Any, _weaker: Any) -> Any:
     """No part of a weaker table: a key of the user's is not for another's address."""
     return stronger
@@ -214,4 +226,6 @@ _BY_NAME: dict[str, _Merging] = {
     "tools": _Merging(_owned_tools, ToolSettings.joined),
     "models": _Merging(_owned_models, _joined_models),
     "encoder": _Merging(_owned_encoder, _strongest),
+    "lint.rules": _Merging(_owned_rules, _joined_by("code")),
+    "lint.plugins": _Merging(_same, _joined_names),
 }

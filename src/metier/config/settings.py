@@ -20,7 +20,8 @@ from metier.core.names import loose_key
 from metier.core.nearest import nearest
 from metier.errors import ConfigError
 from metier.values.capabilities import LogLevel, RolloutMode
-from metier.values.checks import FLAG, NAMESPACE_FORM, Field, integer, text
+from metier.values.checks import FLAG, NAMESPACE_FORM, TYPES, Field, integer, text
+from metier.values.files import KINDS
 from metier.values.reviews import LEVELS
 
 SettingClass = Literal["comfort", "narrowed", "power", "user"]
@@ -98,6 +99,33 @@ _QUEUE = _table(
         "concurrency": integer(1, 100_000),
         "starts": integer(1, 1_000_000),
         "seconds": Field(type="number", least=1, most=86_400),
+    }
+)
+_SIZE = integer(0, 1_000_000)
+_NUMBER = Field(type="number")
+_RULE = _table(
+    {
+        "title": text(required=True, shortest=1, longest=100),
+        "severity": text(choices=("error", "warning", "info")),
+        "message": text(),
+        "hint": text(),
+        "why": text(),
+        "bad": text(),
+        "good": text(),
+        "kinds": Field(type="list", items=text(choices=KINDS), shortest=1),
+        "files": _NAMES,
+        "in": text(choices=("body", "front-matter", "file")),
+        "field": text(shortest=1),
+        "regex": text(shortest=1, longest=2_000),
+        "must-match": text(shortest=1, longest=2_000),
+        "required": FLAG,
+        "forbidden": FLAG,
+        "type": text(choices=tuple(TYPES)),
+        "choices": _TEXTS,
+        "shortest": _SIZE,
+        "longest": _SIZE,
+        "least": _NUMBER,
+        "most": _NUMBER,
     }
 )
 _SOURCE = _table(
@@ -194,6 +222,8 @@ SETTINGS: dict[str, Setting] = {
         "per_file_ignores",
         _table(others=_TEXTS, called="a table of patterns and codes"),
     ),
+    "lint.rules": Setting("power", "lint_rules", _table(others=_RULE)),
+    "lint.plugins": Setting("power", "lint_plugins", _NAMES),
     "eval.minRecall": Setting("comfort", "eval_min_recall", _share()),
     "eval.maxFalseFires": Setting("comfort", "eval_max_false_fires", _share()),
     "eval.minHit1": Setting("comfort", "eval_min_hit1", _share()),
@@ -235,6 +265,7 @@ CLASSES: dict[str, SettingClass] = {
 _BY_LOOSE_KEY = {loose_key(key): key for key in CLASSES}
 TABLES = ("tools", "mcp", "models", "probes", "capabilities")
 """Settings whose entries are powers of their own."""
+_NAMED = ("capabilities.profiles", "capabilities.agents", "lint.rules")
 SECURITY_CODES = ("IO202", "IO204", "SK314", "RV", "SZ")
 """Findings that a workspace cannot turn off."""
 
@@ -265,7 +296,7 @@ def entries(values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 def _by_name(key: str, value: Any) -> Iterator[tuple[str, Any]]:
     """The entries of a setting that is merged by name."""
-    if key in ("capabilities.profiles", "capabilities.agents") and isinstance(value, dict):
+    if key in _NAMED and isinstance(value, dict):
         yield from ((f"{key}.{name}", entry) for name, entry in value.items())
     elif key == "mounts" and isinstance(value, list):
         for entry in value:

@@ -24,6 +24,11 @@ def texts_of(value: Any) -> tuple[str, ...]:
     return tuple(entry for entry in entries if isinstance(entry, str))
 
 
+def text_or_texts_of(value: Any) -> tuple[str, ...]:
+    """The texts of a value that is one text or a list of them."""
+    return (value,) if isinstance(value, str) else texts_of(value)
+
+
 def integer_of(value: Any, default: int) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) else default
 

@@ -11,8 +11,9 @@ from typing import Literal, NamedTuple
 
 _BLANK = re.compile(r"[ \t]*(?=\n|\Z)")
 _BLANK_LINES = re.compile(r"[ \t\n]*(?=\n|\Z)")
-_SPECIAL = re.compile(r"^(?=[ \t>#|`~+*0-9\n-])", re.MULTILINE)
-"""The start of a line that may not be paragraph text."""
+_SPECIAL = " \t>#|`~+*0123456789\n-"
+"""What a line that may not be paragraph text starts with."""
+_BEFORE_SPECIAL = re.compile(r"\n(?=[ \t>#|`~+*0-9\n-])")
 _INDENT = re.compile(r"[ \t]*")
 _QUOTE = re.compile(r" {0,3}> ?")
 _COMMENT_LINE = re.compile(r"\n {0,3}<!--")
@@ -30,6 +31,8 @@ _RAW_HTML = re.compile(
 )
 """A block that empty lines do not end, except a comment at the start of a line."""
 _TOKEN = re.compile(r"`+|(?P<line>^[ \t]*)?<!--", re.MULTILINE)
+_TOKEN_START = re.compile(r"`|<!--")
+_FENCE_LINE = re.compile(r"\n([ \t]*+)((`|~)\3\3++)[ \t]*+(?=\n|\Z)")
 _TAB_WIDTH = 4
 _DEEPEST_FENCE = 3
 """Columns that a fence may be indented in its container."""
@@ -93,6 +96,8 @@ def code_and_comments(text: str) -> list[Span]:
 
 
 def _column_after(blanks: str, column: int) -> int:
+    if "\t" not in blanks:
+        return column + len(blanks)
     offset = column % _TAB_WIDTH
     return column - offset + len((" " * offset + blanks).expandtabs(_TAB_WIDTH))
 
@@ -105,6 +110,9 @@ class _Scanner:
         """Text columns of the open list items, outermost first."""
         self.maybe_items: set[int] = set()
         """Text columns of all items that may be open, lazy continuation included."""
+        self.has_comments = "<!--" in text
+        self.next_token = 0
+        """Where the next run of backticks or comment starts; no later than it does."""
         self.is_doubtful = _RAW_HTML.search(text) is not None
         """Whether readers may disagree on which of the next lines are paragraphs."""
 
@@ -140,13 +148,13 @@ class _Scanner:
 
     def _past_plain_lines(self, at: int, before: _Line) -> int:
         """The start of the next line that may not be paragraph text."""
-        special = _SPECIAL.search(self.text, at)
-        end = special.start() if special is not None else len(self.text)
-        if end > at:
-            self.items.clear()
-            if before.blank:
-                self.maybe_items.clear()
-        return end
+        if self.text[at] in _SPECIAL and self.text[at - 1 : at] in ("", "\n"):
+            return at
+        special = _BEFORE_SPECIAL.search(self.text, at)
+        self.items.clear()
+        if before.blank:
+            self.maybe_items.clear()
+        return special.end() if special is not None else len(self.text)
 
     def _next(self, at: int) -> int:
         end = self.text.find("\n", at)
@@ -154,10 +162,10 @@ class _Scanner:
 
     def _line(self, at: int, before: _Line) -> _Line:
         """Parse the quote and list markers of a line, and update the open list items."""
-        at, quotes = self._unquoted(at, None)
+        at, quotes = self._unquoted(at, None) if self.text[at] in " >" else (at, 0)
         if (blank := (_BLANK if quotes else _BLANK_LINES).match(self.text, at)) is not None:
             return _Line(blank.end(), quotes, 0, False, True)
-        at, column = self._indented(at)
+        at, column = self._indented(at) if self.text[at] in " \t" else (at, 0)
         while self.items and column < self.items[-1]:
             self.items.pop()
         certain = not quotes and not self.is_doubtful and before.ends_paragraphs
@@ -209,6 +217,25 @@ class _Scanner:
 
     def _fenced(self, fence: _Fence) -> int:
         """Collect a fenced block; the start of the line after it."""
+        at = self._closed(fence) if not fence.quotes and not fence.inside else self._left(fence)
+        end = at - 1 if self.text[at - 1] == "\n" else at
+        self.spans.append(Span(fence.start, end, "code"))
+        return at
+
+    def _closed(self, fence: _Fence) -> int:
+        """The start of the line after the one that closes a block outside quotes and items."""
+        line_end = self.text.find("\n", fence.start)
+        while line_end >= 0:
+            line = _FENCE_LINE.search(self.text, line_end)
+            if line is None:
+                break
+            line_end = line.end()
+            if line[2].startswith(fence.mark) and _column_after(line[1], 0) <= fence.deepest:
+                return min(line_end + 1, len(self.text))
+        return len(self.text)
+
+    def _left(self, fence: _Fence) -> int:
+        """The start of the line after a block that the end of its quote or item may close."""
         at = self._next(fence.start)
         while at < len(self.text):
             inner, quotes = self._unquoted(at, fence.quotes)
@@ -219,8 +246,6 @@ class _Scanner:
             at = self._next(at)
             if column <= fence.deepest and self._closes(inner, fence):
                 break
-        end = at - 1 if self.text[at - 1] == "\n" else at
-        self.spans.append(Span(fence.start, end, "code"))
         return at
 
     def _closes(self, at: int, fence: _Fence) -> bool:
@@ -232,9 +257,9 @@ class _Scanner:
 
     def _inline(self, start: int, end: int) -> int:
         """Like `_block`, for the code and comments in a paragraph."""
-        tokens = list(_TOKEN.finditer(self.text, start, end))
-        if not tokens:
+        if self._token_from(start) >= end:
             return end
+        tokens = list(_TOKEN.finditer(self.text, start, end))
         runs = _Runs([token.span() for token in tokens if token[0][0] == "`"])
         at = start
         closed = True
@@ -253,13 +278,22 @@ class _Scanner:
                 self.spans.append(Span(token.end() - 4, at, "comment"))
         return max(at, end)
 
+    def _token_from(self, start: int) -> int:
+        """Where the first run of backticks or comment from `start` on starts."""
+        if self.next_token < start:
+            token = _TOKEN_START.search(self.text, start)
+            self.next_token = token.start() if token is not None else len(self.text)
+        return self.next_token
+
     def _inline_code(self, token: re.Match[str], runs: "_Runs") -> int:
         """Collect the code that a run of backticks opens; its end, or 0."""
-        start = token.start() + self._is_escaped(token.start())
+        start = token.start()
+        start += self.text[start - 1 : start] == "\\" and self._is_escaped(start)
         end = runs.closing(token.end(), token.end() - start)
         if end:
             self.spans.append(Span(start, end, "code"))
-            self.is_doubtful |= _COMMENT_LINE.search(self.text, start, end) is not None
+            if self.has_comments and _COMMENT_LINE.search(self.text, start, end) is not None:
+                self.is_doubtful = True
         return end
 
     def _is_escaped(self, at: int) -> bool:

@@ -296,7 +296,7 @@ def _rests(folder: str, real: str) -> list[str]:
 
 def _of_file(path: str, workspace: str, config: Config, kind: Kind | None, rank: int) -> Root:
     folder, name = os.path.split(os.path.abspath(path))
-    known = kind or _kind_of_file(folder, name, workspace, config)
+    known = kind or kind_of_file(folder, name, workspace, config)
     if known is None:
         raise UsageError(
             "cannot tell what kind of document this is",
@@ -306,7 +306,8 @@ def _of_file(path: str, workspace: str, config: Config, kind: Kind | None, rank:
     return _root(known, os.path.realpath(folder), os.path.dirname(path), rank, only=name)
 
 
-def _kind_of_file(folder: str, name: str, workspace: str, config: Config) -> Kind | None:
+def kind_of_file(folder: str, name: str, workspace: str, config: Config) -> Kind | None:
+    """What kind of document a file is by its name and folder; None for any other file."""
     if name in SKILL_NAMES:
         return "skill"
     by_folder = _kind_by_folder(os.path.realpath(folder), workspace, config)

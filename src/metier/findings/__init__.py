@@ -5,11 +5,26 @@ these files; a section is parsed when its page is asked for.
 """
 
 import os
+import re
+from functools import cache
 from typing import Literal, NamedTuple
 
 Severity = Literal["error", "warning", "info"]
 _FOLDER = os.path.dirname(__file__)
 _FENCE = "````"
+_END_OF_WHY = re.compile(r"\n\n(?:Hosts|Source|Bad):")
+_HOSTS = re.compile(r"(?:^|\n\n)Hosts:\n\n((?:- .*\n(?:  .*\n)*)+)")
+_SOURCE = re.compile(r"\n\nSource: ((?:.+\n?)+)")
+
+UNAFFECTED = "still "
+"""What the effect on a host begins with to which a finding does not matter."""
+OUTSIDE = {
+    "claude.ai": "uploads to claude.ai and to the Claude API",
+    "crush": "Crush",
+    "skills-ref": "the validator of the Agent Skills format",
+    "metier": "metier itself",
+}
+"""What reads skills, beside the hosts in `metier.hosts`."""
 
 
 class Finding(NamedTuple):
@@ -17,13 +32,32 @@ class Finding(NamedTuple):
     title: str
     """Empty for an error that ends a command or a run."""
     fixable: bool
+    """Whether `metier lint --fix` can repair it."""
     page: str
-    """The explanation, then a bad and a good example, as Markdown."""
+    """The explanation, what hosts do, sources, then a bad and a good example, as Markdown."""
+    family: str = ""
+    """What the file of its family says of hosts, for a page that says nothing of them."""
+    unsafe: bool = False
+    """Whether --fix needs --unsafe, since the repair may change a meaning."""
 
     @property
     def why(self) -> str:
         """The explanation as one paragraph."""
-        return " ".join(self.page.partition("\n\nBad:")[0].split())
+        return " ".join(_END_OF_WHY.split(self.page, maxsplit=1)[0].split())
+
+    @property
+    def hosts(self) -> dict[str, str]:
+        """What each host does, by name; `all` for every host. Of others, nothing is known.
+
+        `metier` and the names in `OUTSIDE` are no hosts, but read skills too.
+        """
+        return _hosts_in(self.page) or _hosts_in(self.family)
+
+    @property
+    def source(self) -> str:
+        """Where what hosts do was read, and when; empty if the host's own page says it."""
+        found = _SOURCE.search(self.page)
+        return " ".join(found[1].split()) if found is not None else ""
 
     @property
     def bad(self) -> str:
@@ -34,25 +68,52 @@ class Finding(NamedTuple):
         return self._example(3)
 
     def _example(self, number: int) -> str:
-        return self.page.split(_FENCE)[number].removeprefix("text\n")
+        parts = self.page.split(_FENCE)
+        return parts[number].removeprefix("text\n") if number < len(parts) else ""
+
+
+def example_page(why: str, bad: str, good: str) -> str:
+    """A page as the files of this folder write it; without examples the explanation alone."""
+    if not (bad or good):
+        return why
+    shown = (f"{_FENCE}text\n{_fenced(one)}\n{_FENCE}" for one in (bad, good))
+    return f"{why}\n\nBad:\n\n{next(shown)}\n\nGood:\n\n{next(shown)}\n"
+
+
+def _fenced(example: str) -> str:
+    """An example that cannot end its fence."""
+    return example.strip("\n").replace(_FENCE, "```")
+
+
+@cache
+def _hosts_in(text: str) -> dict[str, str]:
+    """`- codex, gemini: drop the skill` as one row for each name."""
+    found = _HOSTS.search(f"{text}\n")
+    rows = re.split(r"^- ", found[1], flags=re.MULTILINE)[1:] if found is not None else []
+    effects = {}
+    for row in rows:
+        names, _, effect = " ".join(row.split()).partition(": ")
+        effects.update(dict.fromkeys(names.split(", "), effect))
+    return effects
 
 
 def _read(*families: str) -> dict[str, Finding]:
     found: dict[str, Finding] = {}
     for family in families:
         with open(os.path.join(_FOLDER, f"{family}.md"), encoding="utf-8") as file:
-            sections = file.read().split("\n## ")[1:]
+            head_of_family, *sections = file.read().split("\n## ")
         for section in sections:
             head, severity, page = section.split("\n\n", 2)
             code, _, title = head.partition(" ")
             level, _, fixable = severity.removeprefix("Severity: ").partition(", ")
-            found[code] = Finding(level, title, bool(fixable), page)  # type: ignore[arg-type]  # tested
+            is_unsafe = "unsafe" in fixable
+            found[code] = Finding(level, title, bool(fixable), page, head_of_family, is_unsafe)  # type: ignore[arg-type]  # tested
     return found
 
 
 CODES = _read(
     *("front_matter", "files", "skills", "contracts", "abilities", "cards", "agents"),
-    *("safety", "reviews", "inspection", "several_files", "sources"),
+    *("safety", "reviews", "inspection", "several_files", "plugins", "sources", "own_rules"),
 )
 """Findings of lint."""
 OUTCOMES = _read("injection")

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 
 from metier.core.names import team_name
 from metier.hosts.beside import is_set_beside
-from metier.hosts.loading import SWITCH, Yaml, honours, owners
+from metier.hosts.loading import HIDING_SWITCH, SWITCH, Yaml, honours, owners
 from metier.hosts.model import Host
 from metier.hosts.places import loading_hosts, locations_of
 from metier.lint import lint_document
-from metier.lint.skills import lint_switch
+from metier.lint.skills import lint_hidden_switch, lint_switch
 from metier.parse.kinds import parse_document
 from metier.values.documents import Card, Document, Skill
 from metier.values.files import LARGEST, Entry, Found, Parsed
@@ -38,9 +38,8 @@ def read_entry(found: Found, *, disabled: frozenset[str], strict: bool = False) 
         raw = read_bytes(found)
     except OSError as error:
         return _excluded(found, "unreadable", "IO201", f"cannot be read: {error.strerror}")
-    parsed = read_text(found, raw)
+    parsed, issues = lint_text(found, raw)
     document = parsed.document
-    issues = [*parsed.issues, *lint_document(parsed), *_lint_switch(found, parsed)]
     reason = _reason(found, document, issues, disabled, strict=strict)
     if isinstance(document, Card):
         return Entry(
@@ -50,7 +49,10 @@ def read_entry(found: Found, *, disabled: frozenset[str], strict: bool = False) 
     if found.standing is not None and document is not None:
         held, review_issues = _reviewed(found, sha256, document.name)
         reason, issues = reason or held, [*review_issues, *issues]
-    return Entry(found, sha256, document, issues, reason, hosts=_hosts(found, parsed))
+    line = parsed.matter.body_line if parsed.matter is not None else 1
+    return Entry(
+        found, sha256, document, issues, reason, hosts=_hosts(found, parsed), body_line=line
+    )
 
 
 def _reviewed(found: Found, sha256: str, name: str) -> tuple[str, list[Issue]]:
@@ -97,6 +99,12 @@ def _card_text(card: Card) -> str:
     return sanitize_capability_content(card.body).text
 
 
+def lint_text(found: Found, raw: bytes) -> tuple[Parsed, list[Issue]]:
+    """A text as `found` would hold it, and every finding in it."""
+    parsed = read_text(found, raw)
+    return parsed, [*parsed.issues, *lint_document(parsed), *_lint_switch(found, parsed)]
+
+
 def read_text(found: Found, raw: bytes) -> Parsed:
     return parse_document(
         found.kind, raw, found.path, folder_of(found), file=found.file, plugin=found.plugin
@@ -136,14 +144,22 @@ def _is_disabled(skill: Skill, team: Team, disabled: frozenset[str]) -> bool:
 
 
 def _lint_switch(found: Found, parsed: Parsed) -> list[Issue]:
-    """Findings about `disable-model-invocation`."""
+    """Findings about `disable-model-invocation` and `user-invocable`."""
     skill, matter = parsed.document, parsed.matter
-    if not isinstance(skill, Skill) or matter is None or not skill.is_manual:
+    if not isinstance(skill, Skill) or matter is None:
         return []
-    ignoring = [host for host in owners(found.file) if not honours(host, SWITCH)]
+    if matter.data.get(HIDING_SWITCH) is False:
+        return lint_hidden_switch(skill, matter, _ignoring(found.file, HIDING_SWITCH))
+    if not skill.is_manual:
+        return []
+    ignoring = _ignoring(found.file, SWITCH)
     return lint_switch(
         skill, matter, [host for host in ignoring if not _is_switched_beside(found.file, host)]
     )
+
+
+def _ignoring(file: str, switch: str) -> list[Host]:
+    return [host for host in owners(file) if not honours(host, switch)]
 
 
 def _is_switched_beside(file: str, host: Host) -> bool:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from metier.values.selection import Injection
 
@@ -88,11 +88,10 @@ def left_out(injection: Injection, excluded: Sequence[tuple[str, str]] = ()) -> 
     }
     for card, reason in injection.cards_passed_over:
         key = ("card", card.item.id)
-        figures: dict[str, Any] = {
-            "score": card.score,
-            "threshold": card.item.confidence_threshold,
-        }
-        known = found.get(key, LeftOut(*key, reason))
-        found[key] = known._replace(**figures)
+        known = found.get(key) or LeftOut(*key, reason)
+        found[key] = LeftOut(
+            *key, known.reason, known.detail, known.tokens, card.score,
+            card.item.confidence_threshold,
+        )  # fmt: skip
     rest = [LeftOut("card", id, "excluded", why) for id, why in excluded]
     return [*found.values(), *rest]

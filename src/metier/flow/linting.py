@@ -1,19 +1,23 @@
 """Lint a workspace or named files: findings, what is excluded, and repairs."""
 
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from metier.config import ALIAS_FILE, Config
 from metier.config.settings import SECURITY_CODES
 from metier.core.paths import is_inside
 from metier.discover.roots import roots_for, roots_of_paths, roots_of_user
-from metier.findings import CODES
+from metier.flow.lint_choice import Choice as Choice
+from metier.flow.lint_choice import choice_of as choice_of
+from metier.flow.lint_choice import unknown_code as unknown_code
 from metier.flow.lint_report import Reported
 from metier.flow.reading import read_documents, team_folders, workspace_roots
+from metier.flow.surroundings import Surroundings, is_alias_table, lint_plugins, table_below
+from metier.hosts.known import HOSTS
+from metier.hosts.loading import readers
 from metier.lint.collisions import Subject, lint_collisions
 from metier.lint.settings import Named as Named
 from metier.lint.settings import SettingsFile, lint_capabilities, lint_disabled
@@ -24,6 +28,7 @@ from metier.storage.workspace import SETTINGS_FILE
 from metier.values.documents import Document, Skill
 from metier.values.files import LARGEST, Entry, Kind, Reading, Root
 from metier.values.outcomes import Exclusion, Issue
+from metier.values.own_rules import FAMILY
 
 if TYPE_CHECKING:  # most runs find nothing to repair
     from metier.flow.repairing import Repair
@@ -31,42 +36,6 @@ if TYPE_CHECKING:  # most runs find nothing to repair
 Wants = Callable[[Issue], bool]
 _UNPROVIDED = "XF905"
 """No skill provides what another requires."""
-
-
-class Choice(NamedTuple):
-    """Which findings are wanted, by their codes or the beginnings of codes."""
-
-    select: tuple[str, ...] = ()
-    ignore: tuple[str, ...] = ()
-    per_file_ignores: Mapping[str, Sequence[str]] = MappingProxyType({})
-    """Patterns of paths in the workspace, and what to ignore there."""
-    notes: bool = False
-    """Whether to include notes that are not selected by their code."""
-    users: "Choice | None" = None
-    """The user's choice, where the workspace has none."""
-
-    def wants(self, issue: Issue, path: str) -> bool:
-        """Whether `issue`, in the file at `path` of the workspace, is wanted."""
-        code = issue.code
-        if self.select:
-            wanted = code.startswith(self.select)
-        else:
-            wanted = self.notes or issue.severity != "info"
-        return (
-            wanted
-            and not code.startswith(self.ignore or ("-",))
-            and not any(
-                code.startswith(tuple(codes)) and fnmatchcase(path, pattern)
-                for pattern, codes in self.per_file_ignores.items()
-            )
-        )
-
-
-def unknown_code(codes: Iterable[str]) -> str | None:
-    """The first of `codes` that no finding's code begins with."""
-    return next(
-        (one for one in codes if not one or not any(code.startswith(one) for code in CODES)), None
-    )
 
 
 @dataclass(slots=True)
@@ -100,6 +69,7 @@ def lint_files(
 ) -> Linted:
     """The findings in every file of `reading`, and among them; `shown` writes paths in messages."""
     linted = Linted(len(reading.found), [], [], set(), [])
+    around = Surroundings()
     subjects: list[Subject] = []
     for number, found in enumerate(reading.found, start=1):
         entry = reading.read(found)
@@ -111,6 +81,7 @@ def lint_files(
             linted.causes |= {cause} if cause is not None else set()
         elif entry.document is not None:
             subjects.append(_subject(entry, entry.document, shown))
+            linted.issues += around.lint(entry)
         if on_progress is not None and number % 100 == 0:
             on_progress(number, len(reading.found))
     among = lint_collisions(subjects)
@@ -150,6 +121,8 @@ class LintRequest(NamedTuple):
     """Patterns of paths in the workspace, or folders there, that are not checked."""
     is_part: bool = False
     """Whether the paths are some of many files: what others provide is unknown then."""
+    host: str = ""
+    """Keep what matters to this host; empty for all."""
 
 
 class Linter:
@@ -171,7 +144,15 @@ class Linter:
         linted = lint_files(self.reading, on_progress, self.shown)
         if self._request.is_part:
             linted.issues = [issue for issue in linted.issues if issue.code != _UNPROVIDED]
+        config = self._request.config
+        if config.lint_rules or config.lint_plugins:
+            from metier.flow.own_rules import own_findings  # few workspaces have any
+
+            linted.issues += own_findings(config, self.reading.found, self._inside)
         self._add_alias_tables(linted)
+        paths, workspace = self._request.paths, self._request.workspace
+        plugins = list(lint_plugins(self.reading.found, paths, workspace))
+        linted.add(len({issue.path for issue in plugins}), plugins)
         if self._request.kind is None:
             self._add_agents_file(linted)
         if not self._request.paths:
@@ -249,7 +230,8 @@ class Linter:
 
     def is_checked(self, path: str, code: str) -> bool:
         """Whether this run would have found a code in the file at a path of the workspace."""
-        if not self.wants(Issue(code, "", path)):
+        is_off = code.startswith(FAMILY) and not self._request.config.is_trusted
+        if is_off or not self.wants(Issue(code, "", path)):
             return False
         if not self._request.paths and not self._request.exclude:
             return self._request.user or not os.path.isabs(path)
@@ -266,12 +248,20 @@ class Linter:
         return self._wants(issue, self._request.choice)
 
     def _wants(self, issue: Issue, choice: Choice) -> bool:
+        if self._request.host and not self._matters(issue, self._request.host):
+            return False
         is_security = issue.code.startswith(SECURITY_CODES)
         inside = self._inside(issue.path)
         is_own = issue.path not in self._users and not inside.startswith("../")
         if choice.users is not None and (is_security or not is_own):
             choice = choice.users
         return choice.wants(issue, inside)
+
+    def _matters(self, issue: Issue, host: str) -> bool:
+        """Whether a host does something about a finding, and reads the file at all."""
+        reading = [one.name for one in readers(self._files.get(issue.path, ""))]
+        is_read = not reading or host in reading or host not in HOSTS
+        return is_read and issue.matters_to(host)
 
     def hidden_notes(self, linted: Linted) -> int:
         """How many notes would be shown with --notes."""
@@ -308,15 +298,22 @@ class Linter:
         planned = plan_repairs(self.reading, [issue], lambda other: repair_key(other) == key)
         return planned[0] if planned else None
 
-    def repairs(self, linted: Linted) -> list["Repair"]:
+    def repairs(self, linted: Linted, *, unsafe: bool = False) -> list["Repair"]:
         """Repairs of files that were named, else of the workspace's own."""
         named, workspace = bool(self._request.paths), self._request.workspace
-        if not any(issue.fixable for issue in linted.issues):
+        if not any(issue.fixable and (unsafe or not issue.needs_unsafe) for issue in linted.issues):
             return []
         from metier.flow.repairing import plan_repairs  # see above
 
         own = [one for one in self.reading.found if named or is_inside(one.file, workspace)]
-        return plan_repairs(self.reading._replace(found=own), linted.issues, self.wants)
+        reading = self.reading._replace(found=own)
+        if not unsafe:
+            return plan_repairs(reading, linted.issues, self.wants)
+        from metier.flow.unsafe_repairs import plan_unsafe, workspace_of  # few ask for it
+
+        handles = [one.names[0] for one in linted.documents if one.kind == "skill"]
+        around = workspace_of(workspace, self._config, handles, () if named else reading.found)
+        return plan_unsafe(around, reading, linted.issues, self.wants)
 
     def shown(self, path: str) -> str:
         """A path as it can be opened; a named path stays as it was written."""
@@ -337,14 +334,14 @@ class Linter:
         return [
             path
             for path in self._request.paths
-            if not _is_alias_table(path) and (self._request.kind or not self._is_agents_file(path))
+            if not is_alias_table(path) and (self._request.kind or not self._is_agents_file(path))
         ]
 
     def _add_alias_tables(self, linted: Linted) -> None:
         """Add what is wrong in the alias tables that were named, or in the workspace's own."""
         own = os.path.join(self._request.workspace, ALIAS_FILE)
         if self._request.paths:
-            found = map(_table_below, self._request.paths)
+            found = map(table_below, self._request.paths)
             tables = [(table, table) for table in found if table]
         else:
             tables = [(own, ALIAS_FILE)] if os.path.isfile(own) else []
@@ -394,18 +391,6 @@ def _time_of(file: str) -> tuple[int, int]:
 
 def _position(issue: Issue) -> tuple[str, int, int, str]:
     return issue.path, issue.line, issue.column, issue.code
-
-
-def _table_below(path: str) -> str:
-    """The alias table in a folder, or at the path itself; else empty."""
-    folder = os.path.dirname(ALIAS_FILE)
-    inside = ALIAS_FILE if os.path.basename(path) != folder else os.path.basename(ALIAS_FILE)
-    table = os.path.join(path, inside) if os.path.isdir(path) else path
-    return table if _is_alias_table(table) else ""
-
-
-def _is_alias_table(path: str) -> bool:
-    return os.path.basename(path) == os.path.basename(ALIAS_FILE) and os.path.isfile(path)
 
 
 def _named(entry: Entry) -> Named:

@@ -202,6 +202,10 @@ class Queries:
         """Every capability that an active skill declares, in ascending order."""
         return documents.capabilities(self.store)
 
+    def rows_of_file(self, file: str) -> list[Row]:
+        """What the catalog has of a file, by its real path."""
+        return documents.select_rows(self.store, "file = ?", [file])
+
     def find(self, kind: Kind, wanted: str) -> Sequence[Row]:
         """The documents with that id, or else that name; the active first."""
         return documents.find_documents(self.store, kind, wanted)

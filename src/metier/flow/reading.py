@@ -33,7 +33,7 @@ if TYPE_CHECKING:  # slow to import, and most commands read no file
 
 Review = Callable[[list[Found], list[str]], list[Found]]
 """Adds the standing of skills, and all paths that it depends on to the second list."""
-READER_VERSION = "17"
+READER_VERSION = "18"
 """Raised when the same files give other entries."""
 DEEP_REFERENCE = "SYSTEM_ARCHITECTURE.md"
 LARGEST_REFERENCE = 1_048_576

@@ -7,6 +7,8 @@ from metier.hosts.known import HOSTS
 from metier.hosts.model import UNKNOWN, Effect, Host, Loading
 
 SWITCH = "disable-model-invocation"
+HIDING_SWITCH = "user-invocable"
+"""Keeps a skill from the user, when it is false."""
 SWITCHED_OFF = "switched off by "
 Reason = Literal[
     "other-folder",

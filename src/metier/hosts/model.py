@@ -241,6 +241,22 @@ class Transcripts(NamedTuple):
     """Whether a skill that the user types takes the place of a prompt."""
 
 
+class Values(NamedTuple):
+    """Values of front matter that a host knows, and what it replaces in a body."""
+
+    models: tuple[str, ...]
+    """Short names of models; a name that contains one of `model_parts` is known too."""
+    model_parts: tuple[str, ...]
+    tools: tuple[str, ...]
+    """Tools that `allowed-tools` may name, old names included."""
+    tool_prefix: str
+    """What names of tools of MCP servers begin with."""
+    hook_events: tuple[str, ...]
+    """Events that `hooks` may name."""
+    replaced: str
+    """A regular expression for what is replaced by an argument, also in code."""
+
+
 class Host(NamedTuple):
     name: str
     """As in `metier hook NAME`."""
@@ -270,6 +286,8 @@ class Host(NamedTuple):
     """How it is started once, in front of a server that records its requests."""
     tools: HostTools | None = None
     """What an evaluation offers the model."""
+    values: Values | None = None
+    """Values of front matter that it knows; None if that is not known."""
 
     def source_of(self, section: str, field: str) -> Source | None:
         return self.sources.get(f"{section}.{field}", self.sources.get(section))

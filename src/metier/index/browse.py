@@ -5,6 +5,7 @@ from typing import Any
 
 from metier.core.ranking import Task
 from metier.hosts import HOOKED, host_bit
+from metier.index.agent_documents import keys_by_agent
 from metier.index.documents import rows_by_key
 from metier.index.search import ranked_handles
 from metier.index.store import Store
@@ -48,9 +49,10 @@ def _identity(asked: Browse) -> tuple[Any, ...]:
 
 def _keys(store: Store, asked: Browse) -> list[int]:
     """The keys of all documents that fit, in order."""
-    where, values = _conditions(asked.facets)
+    where, values = _conditions(store, asked.facets)
     way = "DESC" if asked.descending else "ASC"
-    order = f"{_ORDERS.get(asked.order, _ORDERS['name'])} {way}, handle, rank, path"
+    unnamed = "handle = '', " if asked.order not in _ORDERS or asked.order == "name" else ""
+    order = f"{unnamed}{_ORDERS.get(asked.order, _ORDERS['name'])} {way}, handle, rank, path"
     sql = f"SELECT document.key FROM document WHERE {where} ORDER BY {order}"
     keys = [row[0] for row in store.rows(sql, values)]
     if not asked.search:
@@ -77,7 +79,7 @@ def _ranked(store: Store, kind: Kind, asked: Browse) -> list[int]:
     return [keys[handle] for handle in handles if handle in keys]
 
 
-def _conditions(facets: Mapping[str, Sequence[str]]) -> tuple[str, tuple[Any, ...]]:
+def _conditions(store: Store, facets: Mapping[str, Sequence[str]]) -> tuple[str, tuple[Any, ...]]:
     parts: list[str] = ["1"]
     values: list[Any] = []
     for name, chosen in sorted(facets.items()):
@@ -93,6 +95,10 @@ def _conditions(facets: Mapping[str, Sequence[str]]) -> tuple[str, tuple[Any, ..
         elif name == "capability":
             parts.append(f"document.key IN ({_PROVIDED.format(marks=marks)})")
             values += chosen
+        elif name == "agent":
+            known = keys_by_agent(store)
+            keys = {key for one in chosen for key in known.get(one, ())}
+            parts.append(f"document.key IN ({', '.join(map(str, sorted(keys)))})")
         elif name == "host":
             parts.append("kind = 'skill' AND hosts & ?")
             values.append(sum(host_bit(one) for one in set(chosen) if one in HOOKED))
@@ -112,7 +118,7 @@ def _facet(store: Store, asked: Browse, name: str) -> list[FacetValue]:
 def _counts(
     store: Store, name: str, others: Mapping[str, Sequence[str]], asked: Browse
 ) -> list[tuple[str, int]]:
-    where, values = _conditions(others)
+    where, values = _conditions(store, others)
     if asked.search:
         found = _found(store, asked._replace(facets=others))
         where += f" AND document.key IN ({', '.join(map(str, found))})" if found else " AND 0"
@@ -121,6 +127,9 @@ def _counts(
         sql = f"SELECT {sums} FROM document WHERE kind = 'skill' AND {where}"
         found_counts = zip(HOOKED, store.rows(sql, values)[0], strict=True)
         return [(host, count) for host, count in found_counts if count]
+    if name == "agent":
+        fitting = {key for (key,) in store.rows(f"SELECT key FROM document WHERE {where}", values)}
+        return _by_agent(store, fitting)
     table, column = "document", _COLUMNS.get(name, "")
     if name == "finding":
         table, column = "document, json_each(issues)", "json_extract(value, '$[0]')"
@@ -132,6 +141,13 @@ def _counts(
         f" WHERE {where} GROUP BY 1 HAVING shown != '' ORDER BY times DESC, shown"
     )
     return [(str(value), int(count)) for value, count in store.rows(sql, values)[:_MOST_VALUES]]
+
+
+def _by_agent(store: Store, fitting: set[int]) -> list[tuple[str, int]]:
+    """Agents by how many of their documents fit, the most first."""
+    found = [(name, len(keys & fitting)) for name, keys in keys_by_agent(store).items()]
+    found.sort(key=lambda one: (-one[1], one[0]))
+    return [one for one in found if one[1]][:_MOST_VALUES]
 
 
 def counts(store: Store) -> list[DocumentCount]:

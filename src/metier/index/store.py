@@ -71,14 +71,19 @@ class Store(Database):
         return *self._mark, self.data_version(), self.connection.total_changes
 
     def cached(self, key: Hashable, make: Callable[[], T]) -> T:
-        """What `make` gives, cached under `key` until the catalog changes."""
+        """What `make` gives, cached under `key` until the catalog changes.
+
+        The value that was not asked for longest makes room for a new one.
+        """
         version = self.version()
-        if version != self._cached_version or len(self._cache) >= _MOST_CACHED:
+        if version != self._cached_version:
             self._cache.clear()
             self._cached_version = version
-        if key not in self._cache:
-            self._cache[key] = make()
-        return cast(T, self._cache[key])
+        found = self._cache.pop(key) if key in self._cache else make()
+        self._cache[key] = found
+        if len(self._cache) > _MOST_CACHED:
+            del self._cache[next(iter(self._cache))]
+        return cast(T, found)
 
     @contextmanager
     def without_waiting(self) -> Iterator[None]:

@@ -5,12 +5,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from math import ceil
 from typing import NamedTuple
 
-from metier.core.text import is_cjk, jaccard, words
+from metier.core.text import is_cjk, words
 from metier.safety.disguise import find_overrides
 from metier.values.files import Kind
 from metier.values.outcomes import Issue, exact_copy, same_id, same_name
 
-NEARLY_THE_SAME = 0.9
+NEARLY_THE_SAME = 0.75
 """The share of words from which on two descriptions are hard to tell apart."""
 FEWEST_WORDS = 5
 
@@ -61,9 +61,14 @@ def lint_collisions(subjects: Iterable[Subject]) -> list[Issue]:
 def _not_named(skills: list[Subject]) -> Iterator[Issue]:
     """What makes hooks pass over a skill: its name, description and path as they show them."""
     for skill in skills:
-        for one in find_overrides(f"{skill.group} {skill.description} {skill.path}"):
-            hint = "hooks do not name this skill: change its name, description or folder"
-            yield Issue(one.code, one.message, skill.path, 1, 1, hint)
+        yield from lint_shown(skill.group, skill.description, skill.path)
+
+
+def lint_shown(name: str, description: str, path: str) -> Iterator[Issue]:
+    """What hooks would not show of a skill."""
+    for one in find_overrides(f"{name} {description} {path}"):
+        hint = "hooks do not name this skill: change its name, description or folder"
+        yield Issue(one.code, one.message, path, 1, 1, hint)
 
 
 def _unprovided(skills: list[Subject]) -> Iterator[Issue]:
@@ -96,16 +101,25 @@ def near_pairs(
     frequency = Counter(word for bag in bags for word in bag)
     by_word: dict[str, list[int]] = {}
     for number, bag in enumerate(bags):
-        if _word_count(bag) < FEWEST_WORDS:
+        if len(bag) < 3 * FEWEST_WORDS and _word_count(bag) < FEWEST_WORDS:
             continue
+        size, group = len(bag), groups[number]
+        fewest, most = NEARLY_THE_SAME * size, size / NEARLY_THE_SAME
         rarest = sorted(bag, key=lambda word: (frequency[word], word))
-        prefix = rarest[: len(bag) - ceil(NEARLY_THE_SAME * len(bag)) + 1]
-        candidates = {earlier for word in prefix for earlier in by_word.get(word, ())}
+        prefix = rarest[: size - ceil(fewest) + 1]
+        candidates = {
+            earlier
+            for word in prefix
+            for earlier in by_word.get(word, ())
+            if fewest <= len(bags[earlier]) <= most
+        }
         for earlier in sorted(candidates):
-            share = _share(bag, bags[earlier])
-            if share >= NEARLY_THE_SAME and groups[earlier] != groups[number]:
-                yield number, earlier, share
-                break
+            if groups[earlier] != group:
+                shared = len(bag & bags[earlier])
+                share = shared / (size + len(bags[earlier]) - shared)
+                if share >= NEARLY_THE_SAME:
+                    yield number, earlier, share
+                    break
         for word in prefix:
             by_word.setdefault(word, []).append(number)
 
@@ -121,8 +135,3 @@ def _word_count(bag: frozenset[str]) -> float:
     """How many words; a Chinese, Japanese or Korean character counts a third."""
     characters = sum(len(word) == 1 and is_cjk(word) for word in bag)
     return len(bag) - characters + characters / 3
-
-
-def _share(bag: frozenset[str], other: frozenset[str]) -> float:
-    small, large = sorted((len(bag), len(other)))
-    return jaccard(bag, other) if small >= NEARLY_THE_SAME * large else 0.0

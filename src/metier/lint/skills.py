@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from sys import maxsize
 from typing import Any
 
 from metier.core.coerce import scalar_text_of
@@ -11,17 +12,42 @@ from metier.core.nearest import nearest, suggestion
 from metier.core.text import is_cjk
 from metier.hosts.known import HOSTS
 from metier.hosts.model import Host
+from metier.lint.bodies import lint_body
+from metier.lint.noting import Findings
+from metier.lint.values import lint_values, readers_of
 from metier.values.checks import TYPES, Field
 from metier.values.contracts import Contract
 from metier.values.documents import Skill
 from metier.values.fields import SKILL, spellings
-from metier.values.files import KeyPath, Matter
+from metier.values.files import Matter
 from metier.values.outcomes import Issue
 from metier.values.policy import Policy
 
 LONGEST_DESCRIPTION = 1024
+_FORMAT = ("claude.ai", "skills-ref")
+"""What holds skills to the limits of the format, besides hosts."""
+_LIMITED = tuple(
+    host.name
+    for host in HOSTS.values()
+    if LONGEST_DESCRIPTION
+    in (
+        host.loading.longest_description if host.loading else None,
+        host.listing.longest if host.listing else None,
+    )
+)
+"""The hosts that drop a skill with a longer description, or cut it."""
+_NAME_RULES = [
+    (
+        host.name,
+        host.loading.longest_name if isinstance(host.loading.longest_name, int) else maxsize,
+        re.compile(host.loading.name_pattern or "(?s:.*)"),
+    )
+    for host in HOSTS.values()
+    if host.loading is not None
+]
+"""Hosts with the most characters and the form of a name."""
 ROUTING_TEXT_SHOWN = {
-    host.title: host.listing.longest
+    host.name: host.listing.longest
     for host in HOSTS.values()
     if "when_to_use" in host.keys and host.listing and isinstance(host.listing.longest, int)
 }
@@ -33,6 +59,13 @@ LONGEST_BODY_LINES = 500
 MOST_FREE_CLAIMS = 20
 """Capabilities that a contract may claim without losing score."""
 _TAG = re.compile(r"</?[A-Za-z][\w-]*(?:\s[^<>]*)?/?>")
+_JOINING_WORDS = frozenset(
+    (
+        "a", "an", "and", "as", "at", "before", "by", "for", "from", "in", "into", "of", "on", "or",
+        "the", "to", "using", "via", "when", "while", "with",
+    )
+)  # fmt: skip
+"""Words that no name should end with."""
 _MOST_COMPARED = 20
 _NEAR_MISS = 0.8
 _TYPED = {
@@ -49,13 +82,15 @@ _KNOWN = SKILL.keys()
 
 def lint_skill(skill: Skill, matter: Matter) -> list[Issue]:
     """Every finding in one usable skill."""
-    found = _Findings(skill.path, matter)
+    found = Findings(skill.path, matter)
     _check_name(skill, found)
     if scalar_text_of(matter.data.get("description")):
         _check_description(skill, found)
     _check_types(matter, found)
     _check_keys(matter.data, found)
+    lint_values(skill.own_name, matter.data, found)
     _check_body(skill, matter, found)
+    lint_body(skill, found)
     for capability in skill.capabilities:
         if not is_capability_name(capability):
             found.add(
@@ -85,34 +120,36 @@ def lint_switch(skill: Skill, matter: Matter, hosts: Sequence[Host]) -> list[Iss
     """The finding that these hosts ignore `disable-model-invocation`."""
     if not hosts or not skill.is_manual:
         return []
-    found = _Findings(skill.path, matter)
-    titles = [host.title for host in hosts]
-    named = " and ".join(filter(None, [", ".join(titles[:-1]), titles[-1]]))
-    verb = "ignores" if len(hosts) == 1 else "ignore"
+    found = Findings(skill.path, matter)
     hint = "keep it in a folder of hosts that honour it, such as .claude/skills"
     for host in hosts:
         for file in (one.file for one in host.switches if one.at == "file beside"):
             hint += f"; for {host.title} add {file} beside it: metier explain SK317"
-    message = f"{named} {verb} 'disable-model-invocation': the model may start this skill there"
-    found.add("SK317", message, ("disable-model-invocation",), hint)
+    message = f"{_ignore(hosts)} 'disable-model-invocation': the model may start this skill there"
+    names = tuple(host.name for host in hosts)
+    found.add("SK317", message, ("disable-model-invocation",), hint, names)
     return found.issues
 
 
-class _Findings:
-    def __init__(self, path: str, matter: Matter) -> None:
-        self.issues: list[Issue] = []
-        self._path = path
-        self._matter = matter
-
-    def add(self, code: str, message: str, at: KeyPath, hint: str) -> None:
-        line, column = self._matter.position(at)
-        self.issues.append(Issue(code, message, self._path, line, column, hint))
-
-    def add_at(self, code: str, message: str, line: int, hint: str) -> None:
-        self.issues.append(Issue(code, message, self._path, line, 1, hint))
+def lint_hidden_switch(skill: Skill, matter: Matter, hosts: Sequence[Host]) -> list[Issue]:
+    """The note that these hosts ignore `user-invocable: false`."""
+    found = Findings(skill.path, matter)
+    if hosts:
+        message = f"{_ignore(hosts)} 'user-invocable': the user may start this skill there"
+        hint = "say in the description that it is for the model alone"
+        names = tuple(host.name for host in hosts)
+        found.add("SK329", message, ("user-invocable",), hint, names)
+    return found.issues
 
 
-def _check_name(skill: Skill, found: _Findings) -> None:
+def _ignore(hosts: Sequence[Host]) -> str:
+    """`Codex CLI and Gemini CLI ignore`"""
+    titles = [host.title for host in hosts]
+    named = " and ".join(filter(None, [", ".join(titles[:-1]), titles[-1]]))
+    return f"{named} {'ignores' if len(hosts) == 1 else 'ignore'}"
+
+
+def _check_name(skill: Skill, found: Findings) -> None:
     name = skill.own_name
     folder = skill.folder_name
     if not is_capability_name(name):
@@ -121,9 +158,10 @@ def _check_name(skill: Skill, found: _Findings) -> None:
             if len(name) > LONGEST_NAME
             else "breaks the name rule"
         )
-        better = folder if is_capability_name(folder) else _shortened(slug(name))
+        better = proper_name(name, folder)
         hint = f"call it '{better}'" if better else "use a-z, 0-9 and single hyphens"
-        found.add("SK302", f"name '{name[:80]}' {problem}", ("name",), hint)
+        hosts = (*_droppers_of_name(name), *_FORMAT)
+        found.add("SK302", f"name '{name[:80]}' {problem}", ("name",), hint, hosts)
     elif folder not in ("", name):
         hint = "rename one: many hosts show the folder and load by name"
         found.add("SK303", f"name '{name}' differs from folder '{folder}'", ("name",), hint)
@@ -132,39 +170,58 @@ def _check_name(skill: Skill, found: _Findings) -> None:
         found.add_at("SK315", f"the file is called {called}", 1, "rename it to SKILL.md")
 
 
+def _droppers_of_name(name: str) -> tuple[str, ...]:
+    """The hosts that drop a skill for its name."""
+    written = name.replace(" ", "-")
+    return tuple(
+        host for host, most, form in _NAME_RULES if len(name) > most or not form.fullmatch(written)
+    )
+
+
+def proper_name(name: str, folder: str) -> str:
+    """A valid name for a skill that has none: its folder's, else its own made valid, or empty."""
+    return folder if is_capability_name(folder) else _shortened(slug(name))
+
+
 def _shortened(name: str) -> str:
     if len(name) <= LONGEST_NAME:
         return name
-    return name[: LONGEST_NAME + 1].rpartition("-")[0] or name[:LONGEST_NAME]
+    whole_words = name[: LONGEST_NAME + 1].rpartition("-")[0]
+    while whole_words.rpartition("-")[2] in _JOINING_WORDS:
+        whole_words = whole_words.rpartition("-")[0]
+    return whole_words or name[:LONGEST_NAME].strip("-")
 
 
-def _check_description(skill: Skill, found: _Findings) -> None:
+def _check_description(skill: Skill, found: Findings) -> None:
     description, routing_text = skill.description, skill.routing_text
     size, together = len(description), len(routing_text)
+    over = tuple(name for name, most in ROUTING_TEXT_SHOWN.items() if together > most)
     if size > LONGEST_DESCRIPTION:
         message = f"the description has {size} characters, the limit is {LONGEST_DESCRIPTION}"
-        found.add("SK305", message, ("description",), "hosts cut or drop it: keep what and when")
-    elif _is_too_short(routing_text):
+        hint = "hosts cut or drop it: keep what and when"
+        found.add("SK305", message, ("description",), hint, (*_LIMITED, *over, *_FORMAT))
+    elif is_too_short(routing_text):
         message = f"the description has only {size} characters"
         found.add("SK306", message, ("description",), "say what the skill does and when to use it")
-    for host, longest in ROUTING_TEXT_SHOWN.items():
-        if together > longest and skill.when_to_use:
-            message = f"description and when_to_use have {together} characters together"
-            hint = f"{host} shows the first {longest}: keep what and when"
-            found.add("SK305", message, ("when_to_use",), hint)
+    elif over:
+        message = f"description and when_to_use have {together} characters together"
+        shown = min(ROUTING_TEXT_SHOWN[name] for name in over)
+        titles = " and ".join(HOSTS[name].title for name in over)
+        hint = f"only the first {shown} are shown in {titles}: keep what and when"
+        found.add("SK305", message, ("when_to_use",), hint, over)
     if "<" in description and (tag := _TAG.search(description)):
         message = f"the description holds the tag '{tag[0][:40]}'"
         found.add("SK314", message, ("description",), "some hosts reject it: write it in words")
 
 
-def _is_too_short(text: str) -> bool:
+def is_too_short(text: str) -> bool:
     """A character of Chinese, Japanese or Korean says as much as two others."""
     if len(text) >= SHORTEST_USEFUL_DESCRIPTION:
         return False
     return sum(2 if is_cjk(char) else 1 for char in text) < SHORTEST_USEFUL_DESCRIPTION
 
 
-def _check_types(matter: Matter, found: _Findings) -> None:
+def _check_types(matter: Matter, found: Findings) -> None:
     """Skip values that are not YAML: they have a finding already."""
     for key, value in matter.data.items():
         is_any_text = type(value) is str and key in _ANY_TEXT
@@ -173,10 +230,13 @@ def _check_types(matter: Matter, found: _Findings) -> None:
         field = _TYPED[key]
         if not _has_type(value, field):
             called = TYPES[field.type][1]
-            found.add("SK307", f"'{key}' must be {called}", (key,), f"write {called}")
+            found.add(
+                "SK307", f"'{key}' must be {called}", (key,), f"write {called}", readers_of(key)
+            )
         elif field.choices and isinstance(value, str) and value not in field.choices:
             message = f"no host is known to accept '{key}: {value[:40]}'"
-            found.add("SK316", message, (key,), f"known: {', '.join(field.choices)}")
+            hint = f"known: {', '.join(field.choices)}"
+            found.add("SK316", message, (key,), hint, readers_of(key))
 
 
 def _has_type(value: Any, field: Field) -> bool:
@@ -186,7 +246,7 @@ def _has_type(value: Any, field: Field) -> bool:
     return type(value) in (*TYPES[field.type][0], *numbers) and is_of_texts
 
 
-def _check_keys(data: dict[str, Any], found: _Findings) -> None:
+def _check_keys(data: dict[str, Any], found: Findings) -> None:
     if not data.keys() <= _KNOWN:
         _check_unknown_keys(data, found)
     compatibility = data.get("compatibility")
@@ -198,10 +258,10 @@ def _check_keys(data: dict[str, Any], found: _Findings) -> None:
         found.add("SK308", message, ("compatibility",), "name the hosts, explain in the body")
 
 
-def _check_unknown_keys(data: dict[str, Any], found: _Findings) -> None:
+def _check_unknown_keys(data: dict[str, Any], found: Findings) -> None:
     unknown = [key for key in data if key not in SKILL]
     for key in unknown[:_MOST_COMPARED]:
-        meant = _meant_by(key)
+        meant = meant_by(key)
         if meant and meant in data:
             message = f"unknown key '{key[:40]}' beside '{meant}', which counts"
             found.add("SK309", message, (key,), f"keep '{meant}' alone")
@@ -218,12 +278,12 @@ def _check_unknown_keys(data: dict[str, Any], found: _Findings) -> None:
 
 
 @lru_cache(maxsize=4096)
-def _meant_by(key: str) -> str:
+def meant_by(key: str) -> str:
     """The known key that an unknown key is a typo of."""
     return _KEYS.get(nearest(loose_key(key), _KEYS, likeness=_NEAR_MISS), "")
 
 
-def _check_body(skill: Skill, matter: Matter, found: _Findings) -> None:
+def _check_body(skill: Skill, matter: Matter, found: Findings) -> None:
     if not skill.body:
         hint = "say after the front matter what to do, step by step"
         found.add_at("SK312", "the skill has no instructions", matter.body_line, hint)

@@ -43,7 +43,8 @@ def parse_skill(
     description = scalar_text_of(matter.data.get("description"))
     if not description:
         description = first_paragraph(matter.body)
-        issues.append(_no_description(matter, path, instead=description))
+        if not _lost(matter, "description", issues):
+            issues.append(_no_description(matter, path, instead=description))
     if not description or (strict and has_errors(issues)):
         return Parsed(document=None, matter=matter, issues=issues)
     name = _name(matter, path, folder, issues)
@@ -77,6 +78,11 @@ def _no_front_matter(matter: Matter, path: str) -> Issue:
     line = matter.body_line + matter.body.count("\n", 0, late.start())
     message = f"the front matter starts on line {line}; hosts look for it on line 1"
     return Issue("FM101", message, path, line, 1, "remove the text before it")
+
+
+def _lost(matter: Matter, key: str, issues: list[Issue]) -> bool:
+    """Whether a key may be missing only because the front matter is no YAML, as a finding says."""
+    return key not in matter.data and any(issue.code in ("FM103", "FM116") for issue in issues)
 
 
 def _no_description(matter: Matter, path: str, *, instead: str) -> Issue:
@@ -122,6 +128,8 @@ def _name(matter: Matter, path: str, folder: str, issues: list[Issue]) -> str:
     if name:
         return name
     folder = folder or "skill"
+    if _lost(matter, "name", issues):
+        return folder
     line, column = matter.position(("name",))
     message = f"the skill has no name; its folder's name '{folder}' is used"
     issues.append(Issue("SK301", message, path, line, column, f"add 'name: {folder}'"))

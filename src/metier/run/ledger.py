@@ -1,5 +1,6 @@
 """The state of a run while it executes: its steps, outputs, memory, usage and checkpoints."""
 
+import asyncio
 import json
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -7,12 +8,15 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import Any
 
+from metier.errors import MetierError
 from metier.run.plan import ReadyStep
 from metier.run.services import RunStoppedError, StepFailedError
 from metier.run.store import LEASE_SECONDS, CheckpointMark, RunStore
 from metier.values.agents import CheckpointSettings, Limits
 from metier.values.runs import DONE, Claim, Failure, StepRecord, StepState, Usage
 
+UNSTORED_SECONDS = 0.3
+"""How long a step may run before others see that it has begun; most end sooner."""
 _USAGE = StepRecord._fields.index("usage")
 _ROLLING_BACK: ContextVar[bool] = ContextVar("rolling_back", default=False)
 
@@ -61,6 +65,10 @@ class Ledger:
         """The checkpoint that was saved when the run ended."""
         self._started: dict[str, float] = {}
         """When running steps began, by the monotonic clock."""
+        self._unstored: dict[str, None] = {}
+        """The steps that have begun since the last look, and may not be stored as running."""
+        self._timer: asyncio.TimerHandle | None = None
+        self._storing: asyncio.Task[None] | None = None
         self._compensated_by: dict[str, StepRecord] = {}
         self._order = order
         self._settings = settings
@@ -149,6 +157,33 @@ class Ledger:
         """Keep a record, and store it with the next write."""
         self.records[record.id] = record
         self.store.note(self.claim, record)
+
+    def begin(self, record: StepRecord) -> None:
+        """Keep the record of a step that begins; stored with the next write, or after a while."""
+        self.note(record)
+        self._unstored[record.id] = None
+        if self._timer is None:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(UNSTORED_SECONDS, self._store_begun)
+
+    def _store_begun(self) -> None:
+        self._timer = None
+        begun, self._unstored = [*self._unstored], {}
+        running = [key for key in begun if self.records[key].state == "running"]
+        if running:
+            self._storing = asyncio.ensure_future(self._store_running(running))
+
+    async def _store_running(self, keys: Sequence[str]) -> None:
+        with suppress(MetierError):  # the run notices with its next write
+            for key in keys:
+                if self.records[key].state == "running":
+                    await self.store.save_step(self.claim, self.records[key])
+
+    def close(self) -> None:
+        """Store no more steps on its own."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
     def add_call(self, key: str, call: dict[str, Any]) -> None:
         """Add a call of a model or a tool to the input of a step; stored when the step ends."""

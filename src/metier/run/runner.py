@@ -302,6 +302,7 @@ class Runner:
             self._store.release(run.claim, Failure(code, message))
             raise
         finally:
+            live.ledger.close()
             _RUNNING.discard(mark)
             del self._live[run.run_id]
 

@@ -70,7 +70,7 @@ class StepRunner:
             failure = Failure("EXPRESSION_FAILED", f"condition of '{key}': {error}", step=key)
             await _end(live, step, fresh, "failed", failure=failure)
             return failure
-        ledger.note(fresh)
+        ledger.begin(fresh)
         live.emit("step.started", key, type=step.kind)
         result = await self._attempts(live, step, names, suffix)
         if step.kind == "prompt" or step.declared.requires:

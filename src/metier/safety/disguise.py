@@ -2,10 +2,12 @@
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
+from metier.safety.lookalikes import shape
 from metier.safety.phrases import find_phrases
 
 if TYPE_CHECKING:
@@ -17,12 +19,16 @@ _LONGEST_SHOWN = 40
 
 _INVISIBLE = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
-    "\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ud800-\udfff\ufe00-\ufe0d\ufeff\uffa0"
+    "\u200b\u200c\u200e\u200f\u202a-\u202e\u2060-\u206f\u3164\ud800-\udfff\ufe00-\ufe0d\ufeff\uffa0"
     "\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
-    "|(?<=[\ufe00-\ufe0f])[\ufe0e\ufe0f]"
 )
-"""Control and invisible characters; a single emoji variation selector is allowed."""
+"""Control and invisible characters."""
+_STYLES = "\ufe0e\ufe0f"
+_SECOND_STYLE = re.compile("(?<=[\ufe00-\ufe0f])[\ufe0e\ufe0f]")
+"""One emoji variation selector is allowed."""
 _JOINER = "\u200d"
+_JOINED = re.compile(f"(?=(.{_JOINER}.)).{_JOINER}", re.DOTALL)
+_CONTROLS = bytes([*range(9), 11, 12, *range(14, 32), 127])
 _HINTS = {
     "SZ801": "reword it: a card says what exists, and gives no orders",
     "SZ802": "delete it, and type the word again",
@@ -35,6 +41,7 @@ _DEFUSED = {
     "mark": "'{}' looks like a marker around injected text and is removed",
     "token": "'{}' is a chat template token and is defused",
     "comment": "an HTML comment is removed",
+    "ours": "'{}' looks like a marker around injected text and loses its bracket",
 }
 _MORE = {
     "SZ803": "role markers and chat tokens are defused",
@@ -59,14 +66,18 @@ class Examined(NamedTuple):
 
 def examine(text: str, start: int = 0) -> Examined:
     """Clean the text from `start`; a phrase or invisible character anywhere rejects it."""
-    from metier.safety.markers import defused  # names and descriptions are not defused
+    from metier.safety.markers import defused_shape  # names and descriptions are not defused
 
-    clean, edits = defused(text[start:])
-    edits = [edit._replace(start=edit.start + start, end=edit.end + start) for edit in edits]
-    grave = find_overrides(text)
+    shown = shape(text)
+    clean, clean_shown, edits = defused_shape(text[start:], shown[start:])
+    if start:
+        edits = [edit._replace(start=edit.start + start, end=edit.end + start) for edit in edits]
+    grave = _overrides(text, shown)
     if not grave and clean != text:
         line, column = _location(text, edits[0].start if edits else start)
-        grave = [found._replace(line=line, column=column) for found in find_overrides(clean)]
+        grave = [
+            found._replace(line=line, column=column) for found in _overrides(clean, clean_shown)
+        ]
     findings = sorted(
         [*grave, *_edit_findings(text, edits)],
         key=lambda found: (found.line, found.column, found.code),
@@ -76,32 +87,77 @@ def examine(text: str, start: int = 0) -> Examined:
 
 def find_overrides(text: str) -> list[Finding]:
     """Phrases that override instructions, and invisible characters."""
-    return [*_phrases(text), *_hidden(text)]
+    return _overrides(text, shape(text))
 
 
-def _phrases(text: str) -> Iterator[Finding]:
-    for phrase in find_phrases(text):
+def find_override_phrases(text: str) -> list[Finding]:
+    """Phrases that override instructions."""
+    return list(_phrases(text, shape(text)))
+
+
+def may_hide(text: str) -> bool:
+    """Whether `find_hidden` may find something; true for joined emoji, too."""
+    return _INVISIBLE.search(text) is not None
+
+
+def find_hidden(text: str) -> list[Finding]:
+    """Characters that people do not see."""
+    return list(_hidden(text))
+
+
+def _overrides(text: str, shown: bytes) -> list[Finding]:
+    return [*_phrases(text, shown), *_hidden(text)]
+
+
+def _phrases(text: str, shown: bytes) -> Iterator[Finding]:
+    for phrase in find_phrases(text, shown):
         message = f"the text contains '{phrase.name}', plainly or in disguise"
         yield _finding("SZ801", message, text, phrase.at)
 
 
 def _hidden(text: str) -> Iterator[Finding]:
-    for character, (count, at) in islice(_invisible(text).items(), MOST_NAMED):
+    for character, count in islice(_invisible(text).items(), MOST_NAMED):
         name = unicodedata.name(character, "control character").lower()
         more = f", {count} times" if count > 1 else ""
         message = f"the text contains the invisible U+{ord(character):04X} ({name}){more}"
-        yield _finding("SZ802", message, text, at)
+        yield _finding("SZ802", message, text, _first(text, character))
 
 
-def _invisible(text: str) -> dict[str, tuple[int, int]]:
-    """Each invisible character with its count and first position."""
-    found: dict[str, tuple[int, int]] = {}
-    for match in _INVISIBLE.finditer(text):
-        if match[0] == _JOINER and _joins_emoji(text, match.start()):
-            continue
-        count, at = found.get(match[0], (0, match.start()))
-        found[match[0]] = count + 1, at
-    return found
+def _invisible(text: str) -> Counter[str]:
+    """How often each invisible character occurs, in the order of the text."""
+    if text.isascii():
+        raw = text.encode()
+        if len(raw.translate(None, _CONTROLS)) == len(raw):
+            return Counter()
+    found = Counter(_INVISIBLE.findall(text))
+    if any(style in text for style in _STYLES):
+        found.update(_SECOND_STYLE.findall(text))
+    if _JOINER in text:
+        alone = sum(1 for _ in _joiners_alone(text))
+        found.update({_JOINER: alone} if alone else {})
+    return Counter({one: found[one] for one in sorted(found, key=lambda one: _first(text, one))})
+
+
+def _first(text: str, character: str) -> int:
+    """Where an invisible character is first."""
+    if character == _JOINER:
+        return next(_joiners_alone(text))
+    style = _SECOND_STYLE.search(text) if character in _STYLES else None
+    while style is not None and style[0] != character:
+        style = _SECOND_STYLE.search(text, style.end())
+    return style.start() if style is not None else text.index(character)
+
+
+def _joiners_alone(text: str) -> Iterator[int]:
+    """The positions of the joiners that join no emoji."""
+    pairs = _JOINED.findall(text)
+    if len(pairs) == text.count(_JOINER) and all(_joins_emoji(one, 1) for one in set(pairs)):
+        return
+    at = text.find(_JOINER)
+    while at >= 0:
+        if not _joins_emoji(text, at):
+            yield at
+        at = text.find(_JOINER, at + 1)
 
 
 def _joins_emoji(text: str, at: int) -> bool:
@@ -111,7 +167,7 @@ def _joins_emoji(text: str, at: int) -> bool:
     return before == "\ufe0f" or unicodedata.category(before) in ("So", "Sk")
 
 
-def _edit_findings(text: str, edits: "Sequence[Edit]") -> Iterator[Finding]:
+def _edit_findings(text: str, edits: Sequence["Edit"]) -> Iterator[Finding]:
     for code, more in _MORE.items():
         found = [edit for edit in edits if (edit.kind == "comment") == (code == "SZ804")]
         for edit in found[:MOST_NAMED]:

@@ -10,9 +10,27 @@ OTHER = "\x1f"
 """Replaces letters and digits that look like no Latin letter in a reading."""
 PARAGRAPH, BLOCK = "\x1d", "\x1e"
 """The end of a paragraph, and of a sentence or block of lines, in a reading."""
+WILD, JSON_COLON = "\x1c", "\x1b"
+"""In a reading: a foreign letter beside a Latin one, which may look like any letter; the colon
+between a JSON key and its value."""
+_PICTURES = {
+    **{
+        "a": "△▲∆⟁🔺⍺",
+        "b": "฿₿",
+        "c": "©⊂⊏",
+        "d": "∂",
+        "e": "€∈∊∃∑⋿≡",
+        "g": "⅁₲",
+        "i": "¡¦∣‖❗❕❘│",
+    },
+    **{"n": "∩", "o": "°○◦●◯∘⊙⊚◎☉∅⊘⊗⊕⭕⚬◌⚪⚫🔴🔵❍⌾๏◍⦿◉", "p": "¶⁋℗", "r": "®", "s": "§∫"},
+    **{"t": "†‡⟙┬╤⊺", "u": "⊔⨆", "v": "√▽▼∇⌄"},
+}
+"""Letter → signs that are used for it."""
 _RESEMBLED = {
     **{"0": "o", "1": "i", "3": "e", "4": "a", "5": "s", "6": "bg", "7": "t", "8": "b", "9": "g"},
     **{"@": "a", "$": "s", "!": "i", "|": "i", "+": "t"},
+    **{sign: letter for letter, signs in _PICTURES.items() for sign in signs},
 }
 """Digit or sign → the letters that it resembles."""
 DIGITS = "".join(_RESEMBLED)
@@ -22,27 +40,37 @@ _GLUE = frozenset("*_~`\\-")
 _LARGEST_CACHE = 20_000
 
 _OTHERS = {
-    "b": "вьβϐƅ",
-    "d": "ժ",
+    "a": "ⲁ",
+    "b": "вьβϐƅⲃ",
+    "c": "ᑕ",
+    "d": "ժⲇδძ",
     "e": "єεⲉə",
     "f": "ϝ",
-    "g": "ԍ",
+    "g": "ԍմムջ",
     "h": "нⲏ",
     "i": "Ꮖ",
-    "k": "кκ",
+    "k": "кκⲕ",
     "m": "мⲙ",
-    "n": "пи",
+    "n": "пиⲛπ",
+    "o": "ㄖ",
     "p": "ҏ",
     "r": "я",
-    "s": "տƨ",
-    "t": "тτⲧ",
-    "u": "μʊц",
-    "w": "ωⲱ",
+    "s": "տƨⲋ",
+    "t": "тτⲧセㄒ",
+    "u": "μʊцㄩ",
+    "w": "ωⲱщϣ",
     "x": "χⲭ",
+    "y": "ㄚ",
     "3": "з",
     ":": "ˑ፡",
     "av": "ΛЛ∧ʌ",
     "bg": "б",
+    "cs": "ⲥ",
+    "et": "եէ",
+    "gr": "ⲅ",
+    "np": "ⲡ",
+    "nr": "ր",
+    "uy": "ⲩ",
     "nv": "ν",
 }
 """Taken for Latin letters by people, but not by Unicode."""
@@ -62,14 +90,15 @@ _ALIKE = [
     *_OTHERS.items(),
 ]
 _SEVERAL = sorted({key for key, _ in _ALIKE if len(key) > 1})
-_SPARE = [*map(chr, range(0x01, 0x09)), *map(chr, range(0x0E, 0x1C))]
+_SPARE = [*map(chr, range(0x01, 0x09)), *map(chr, range(0x0E, 0x1B))]
 """Control characters, which no injected text contains."""
 EITHER = dict(zip(_SPARE, _SEVERAL, strict=False))
 """Sign for an ambiguous character in a reading → the letters that may be meant."""
 _SIGN = {letters: sign for sign, letters in EITHER.items()}
 _LOOKS_LIKE = {ord(other): _SIGN.get(key, key) for key, others in _ALIKE for other in others}
 _AS_LETTERS = {ord(one): _SIGN.get(key, key) for one, key in {**_RESEMBLED, "l": "i"}.items()}
-_KEPT = frozenset([*DIGITS, *EITHER, PARAGRAPH, BLOCK, OTHER, ":"])
+_SIGNS_OF_READINGS = (PARAGRAPH, BLOCK, OTHER, JSON_COLON)
+_KEPT = frozenset([*DIGITS, *EITHER, *_SIGNS_OF_READINGS, ":"])
 
 
 class _Table(dict[int, str]):
@@ -98,6 +127,22 @@ def readings(text: str) -> str:
 def as_letters(reading: str) -> str:
     """A reading with digits and signs as the letters they resemble, and l as i."""
     return reading.translate(_AS_LETTERS)
+
+
+def shape(text: str) -> bytes:
+    """A byte for each character: the ASCII character that it resembles, or a code above 127."""
+    return text.encode() if text.isascii() else text.translate(_SHAPES).encode("latin-1")
+
+
+def like(sign: str) -> list[str]:
+    """The characters that are shown as an ASCII sign, itself included."""
+    others = [chr(code) for code, shown in _LOOKS_LIKE.items() if shown == sign]
+    wide = [chr(code) for code in range(0xFE50, 0xFF5F) if _as_ascii(chr(code)) == sign]
+    return sorted({sign, *others, *wide})
+
+
+def without_ligatures(text: str) -> str:
+    return text.translate(_EXPANSIONS)
 
 
 def length_read(character: str) -> int:
@@ -141,7 +186,7 @@ def _named_letter(character: str) -> str:
 
 
 def _reading(character: str) -> str:
-    if character in (PARAGRAPH, BLOCK, OTHER):
+    if character in _SIGNS_OF_READINGS:
         return character
     if ord(character) in _LOOKS_LIKE:
         return _read(_LOOKS_LIKE[ord(character)])
@@ -163,5 +208,41 @@ def _read(shown: str) -> str:
     return OTHER if category[0] in "LN" and not shown.isascii() else " "
 
 
+MARK_CODE, VOID_CODE, OTHER_CODE, SIGN_CODE, SEVERAL_CODE = range(0x80, 0x85)
+"""Codes in a shape: a combining mark, nothing, `OTHER`, a blank, several letters at once."""
+_EITHER_CODE, _PICTURE_CODE = 0xA0, 0xC0
+EITHER_CODES = {_EITHER_CODE + at: EITHER[sign] for at, sign in enumerate(EITHER)}
+PICTURE_CODES = {_PICTURE_CODE + ord(letter) - ord("a"): letter for letter in _PICTURES}
+_CODES = {
+    **{sign: _EITHER_CODE + at for at, sign in enumerate(EITHER)},
+    **{
+        sign: _PICTURE_CODE + ord(letter) - ord("a")
+        for letter, signs in _PICTURES.items()
+        for sign in signs
+    },
+    **{" ": SIGN_CODE, OTHER: OTHER_CODE},
+}
+
+
+def _shape(character: str) -> str:
+    if character.isascii():
+        return character
+    shown = _as_ascii(character)
+    read = shown if shown.isascii() else _reading(character)
+    if not read:
+        return chr(MARK_CODE if unicodedata.category(character)[0] == "M" else VOID_CODE)
+    if len(set(read)) > 1:
+        return chr(SEVERAL_CODE)
+    return shown if shown.isspace() else chr(_CODES.get(read[0], ord(read[0])))
+
+
+def _expanded(character: str) -> str:
+    """The letters of a ligature; any other character as it is."""
+    is_several = not character.isascii() and _SHAPES[ord(character)] == chr(SEVERAL_CODE)
+    return unicodedata.normalize("NFKD", character) if is_several else character
+
+
 _ASCII = _Table(_as_ascii)
 _READINGS = _Table(_reading)
+_SHAPES = _Table(_shape)
+_EXPANSIONS = _Table(_expanded)

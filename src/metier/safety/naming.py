@@ -2,8 +2,8 @@
 
 _SUSPECT = (b"gnr", b"drgrd", b"nwnrucn", b"nvvnrucn")
 """What `_SKELETON` leaves of "ignore", "disregard" and "new instructions", also of "nevv"."""
-_MARKUP = ("<", "](", "][")
-_SIGNS = {ord(sign): " " for sign in "—–‘’“”…→←↔•·×≥≤✅❌✓✗⚠★─│├└"}
+_MARKUP = ("<", "](", "][", "[^", "\\")
+_SIGNS = {ord(sign): " " for sign in "—–‘’“”…→←↔•·×≥≤✅❌✓✗⚠★─├└"}
 """Visible signs that look like no letter."""
 _LETTERS = b"cdfghjkmnpqruvwxyz"
 _SKELETON = bytes(range(256)).lower()

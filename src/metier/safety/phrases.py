@@ -13,53 +13,33 @@ from metier.safety.lookalikes import (
     BLOCK,
     DIGITS,
     EITHER,
+    JSON_COLON,
     OTHER,
     PARAGRAPH,
+    WILD,
     as_letters,
     length_read,
     readings,
+    shape,
 )
+from metier.safety.markup import ENTITIES, MARKUP, decoded
+from metier.safety.screen import FILLERS, may_contain_phrase
 
-FILLERS = ("all", "any", "the", "these", "those", "my", "your", "of")
-"""Words that may occur inside a phrase."""
 IGNORE = "ignore previous instructions"
 DISREGARD = "disregard ... above"
 NEW = "new instructions:"
-
-_AMPERSAND = r"&(?:(?:amp|#0*38|#[xX]0*26);)*"
-"""May itself be written as an entity, repeatedly."""
-_ENTITY = (
-    rf"{_AMPERSAND}(?:#0*(?P<decimal>[0-9]{{1,7}})(?![0-9])"
-    r"|#[xX]0*(?P<hexadecimal>[0-9A-Fa-f]{1,6})(?![0-9A-Fa-f])"
-    r"|(?P<named>[A-Za-z][A-Za-z0-9]{1,31})(?=;));?"
-)
-_TAG = r"</?[A-Za-z|?][^<>]*>"
-_COMMENT = r"<!--[^<]*?-->"
-
-
-def _nested(depth: int) -> str:
-    """A pattern for text in parentheses, nested up to `depth`."""
-    inner = rf"|\({_nested(depth - 1)}\)" if depth else ""
-    return rf"(?:[^()\s]++{inner})*+"
-
-
-_LINK = (
-    r"\[(?=[^\[\]\n]*+\][(\[])"
-    rf"|\]\((?:[^()\n]*|{_nested(3)})\)"
-    r"|\]\[[^\[\]\n]*\]"
-)
-"""A link without its text: the opening bracket, and the target or label."""
-_MARKUP = (
-    re.compile(_ENTITY),
-    re.compile(f"{_TAG}|{_ENTITY}"),
-    re.compile(f"{_COMMENT}|{_TAG}|{_LINK}|{_ENTITY}"),
-)
-"""Removed or decoded in each reading: entities only, tags too, all markup."""
 
 _END_OF_PARAGRAPH = re.compile(r"\n(?=[ \t]*\n)")
 _END_OF_BLOCK = re.compile(
     r"(?<=[.!?])\n|(?<=[.!?] )\n|\n(?=[ \t>]*(?:[-+*#|]|[0-9]{1,3}[.)])[ \t#])"
 )
+_SHORT_ITEM = r"[ \t>]*+(?:[-+*|]|#{1,6}|//|[0-9]{1,3}[.)])[ \t]++\S++(?:[ \t]++\S++)?+[ \t|]*+"
+_BETWEEN_SHORT_ITEMS = re.compile(rf"(?<![^\n])({_SHORT_ITEM})\n(?={_SHORT_ITEM}(?:\n|\Z))")
+"""List items, or lines of a comment, of one or two words: a sentence may be written in them."""
+_BOX = re.compile(r"\[[ xX]\] ")
+_KEY_COLON = re.compile(r"([\"'][ \t]*+):(?=\s*+[\"'\[{])")
+_BESIDE_LATIN = re.compile(f"(?<=[a-z]){OTHER}|{OTHER}(?=[a-z])")
+_BESIDE_WILD = re.compile(f"(?<={WILD}){OTHER}|{OTHER}(?={WILD})")
 
 _BETWEEN_LETTERS = dict.fromkeys(map(ord, f" {DIGITS}{PARAGRAPH}"))
 _ENDS_IN_NEW = re.compile(r"\b(?:a|forek|k|re|si)new\b", re.IGNORECASE)
@@ -70,9 +50,10 @@ def _letters(word: str) -> list[str]:
     """A pattern for each letter of a word, ambiguous characters included."""
     patterns = []
     for letter in word:
-        either = "".join(sign for sign, letters in EITHER.items() if letter in letters)
+        either = "".join(sign for sign, letters in EITHER.items() if letter in letters) + WILD
         pattern = f"[li{either}]" if letter == "l" else f"[{letter}{either}]"
-        patterns.append(f"(?:{pattern}|vv)" if letter == "w" else pattern)
+        double = "".join(_letters("vv")) if letter == "w" else ""
+        patterns.append(f"(?:{pattern}|{double})" if double else pattern)
     return patterns
 
 
@@ -80,9 +61,15 @@ def _word(*words: str) -> str:
     return "|".join("".join(_letters(word)) for word in words)
 
 
+def _split(word: str) -> str:
+    """A pattern for a word, also when the end of an item or a sentence is inside."""
+    return f"{BLOCK}?".join(_letters(word))
+
+
 def _spaced(word: str) -> str:
-    """A pattern for a word, also with its letters apart."""
-    return f"{_word(word)}|(?<![a-z]){f'[ {DIGITS}]+'.join(_letters(word))}(?![a-z])"
+    """A pattern for a word, also with its letters apart or on several lines."""
+    apart = f"[ {DIGITS}{BLOCK}]*+".join(_letters(word))
+    return f"{_word(word)}|(?<![a-z]){apart}(?![a-z])"
 
 
 _filler = f"(?:{_word(*sorted(FILLERS, reverse=True))})*+"
@@ -94,15 +81,20 @@ _PATTERNS = (
             ),
             DISREGARD: re.compile(f"{_word('disregard')}{_filler}{_word('above')}"),
         },
-        {**_BETWEEN_LETTERS, ord(":"): None, ord(BLOCK): None},
+        {**_BETWEEN_LETTERS, **dict.fromkeys(map(ord, f":{BLOCK}{JSON_COLON}"))},
     ),
-    ({NEW: re.compile(f"{_word('newinstructions')}:")}, _BETWEEN_LETTERS),
+    (
+        {NEW: re.compile(f"{_split('new')}{JSON_COLON}?{_split('instructions')}[:{JSON_COLON}]")},
+        _BETWEEN_LETTERS,
+    ),
 )
 """Phrases by name, and the characters that are removed before they are searched."""
 _DISREGARD = re.compile(_word("disregard"))
 _DISREGARD_FAR = re.compile(
     f"(?P<first>{_spaced('disregard')})|(?P<last>{_spaced('above')})|[{PARAGRAPH}{BLOCK}]"
 )
+_SINGULAR = re.compile(f"({_word('instruction')}[ {DIGITS}{PARAGRAPH}{BLOCK}:]++)s(?=[a-z])")
+"""The s starts another word, as in "instruction scheduling"."""
 
 
 class Phrase(NamedTuple):
@@ -110,12 +102,19 @@ class Phrase(NamedTuple):
     at: int
 
 
-def find_phrases(text: str) -> list[Phrase]:
-    """The first occurrence of each phrase in `text`, in order."""
+def find_phrases(text: str, shown: bytes | None = None) -> list[Phrase]:
+    """The first occurrence of each phrase in `text`, in order; `shown` is its shape."""
+    if not may_contain_phrase(text, shape(text) if shown is None else shown):
+        return []
+    return read_closely(text)
+
+
+def read_closely(text: str) -> list[Phrase]:
+    """Like `find_phrases`, without the screen."""
     marked = _marked(text)
     found: dict[str, int] = {}
     seen: set[str] = set()
-    for markup in _MARKUP:
+    for markup in (ENTITIES, *MARKUP):
         reading = _Reading.of(marked, markup)
         for letters in {reading.text, as_letters(reading.text)} - seen:
             seen.add(letters)
@@ -128,6 +127,8 @@ def find_phrases(text: str) -> list[Phrase]:
 def _marked(text: str) -> str:
     """Mark ends of paragraphs and sentences, and mask words in "new"; same length."""
     lines = text.replace("\r\n", " \n").replace("\r", "\n")
+    lines = _BOX.sub("    ", lines)
+    lines = _KEY_COLON.sub(rf"\1{JSON_COLON}", _BETWEEN_SHORT_ITEMS.sub(r"\1 ", lines))
     marked = _END_OF_BLOCK.sub(BLOCK, _END_OF_PARAGRAPH.sub(PARAGRAPH, lines))
     return _ENDS_IN_NEW.sub(lambda word: OTHER * len(word[0]), marked)
 
@@ -143,10 +144,13 @@ class _Reading(NamedTuple):
         at = 0
         for match in markup.finditer(text):
             pieces.append((at, text[at : match.start()]))
-            pieces.append((match.start(), _decoded(match)))
+            pieces.append((match.start(), decoded(match)))
             at = match.end()
         pieces.append((at, text[at:]))
-        return cls("".join(readings(piece) for _, piece in pieces), pieces)
+        read = "".join(readings(piece) for _, piece in pieces)
+        if OTHER in read:
+            read = _BESIDE_WILD.sub(WILD, _BESIDE_LATIN.sub(WILD, read))
+        return cls(read, pieces)
 
     def origin(self, index: int) -> int:
         """The position in the text of a character of the reading."""
@@ -162,19 +166,9 @@ class _Reading(NamedTuple):
         return 0
 
 
-def _decoded(match: re.Match[str]) -> str:
-    """The character of an entity; empty for markup."""
-    from html import unescape  # a large table, and few names and descriptions have entities
-
-    if match["decimal"]:
-        return unescape(f"&#{match['decimal']};")
-    if match["hexadecimal"]:
-        return unescape(f"&#x{match['hexadecimal']};")
-    return unescape(f"&{match['named']};") if match["named"] else ""
-
-
 def _in_letters(read: str) -> Iterator[tuple[str, int]]:
     """Each phrase in a reading, with its index."""
+    read = _SINGULAR.sub(rf"\1{OTHER}", read)
     reduced = [(read.translate(dropped), dropped, patterns) for patterns, dropped in _PATTERNS]
     for kept, dropped, patterns in reduced:
         for name, pattern in patterns.items():
@@ -195,11 +189,14 @@ def _nth_kept(read: str, dropped: Mapping[int, None], number: int) -> int:
 def _disregard_far(read: str) -> int | None:
     """The index of a `disregard` with an `above` after it, on its line or in its sentence."""
     start: int | None = None
+    is_split = False
     for match in _DISREGARD_FAR.finditer(read):
         if match.lastgroup == "first":
             start = match.start() if start is None else start
+            is_split |= BLOCK in match[0]
         elif match.lastgroup is None:
-            start = None
+            if match[0] == PARAGRAPH or not is_split:
+                start, is_split = None, False
         elif start is not None:
             return start
     return None

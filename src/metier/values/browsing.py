@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from metier.values.files import Kind
 from metier.values.rows import Row
 
-FACETS = ("kind", "source", "state", "host", "finding", "capability", "owner")
+FACETS = ("kind", "source", "state", "host", "agent", "finding", "capability", "owner")
 """What documents can be filtered by."""
 ORDERS = ("name", "kind", "source", "state", "issues", "length", "best")
 """What they can be sorted by; `best` is the order of a search."""

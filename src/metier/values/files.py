@@ -146,6 +146,8 @@ class Entry(NamedTuple):
     card_text: str = ""
     hosts: int = 0
     """The hosts that can load a skill: bit N is the host at N in `metier.hosts.HOOKED`."""
+    body_line: int = 1
+    """The line of the file that the body starts on."""
 
     @property
     def handle(self) -> str:

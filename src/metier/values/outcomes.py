@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 from metier.values.reviews import BLOCKED, HELD
 
 if TYPE_CHECKING:
-    from metier.findings import Severity
+    from metier.findings import Finding, Severity
 
 T = TypeVar("T")
+ALL_HOSTS = "all"
+"""As the name of a host: every one of them."""
 
 
 class Issue(NamedTuple):
@@ -28,10 +30,23 @@ class Issue(NamedTuple):
     """Whether `metier lint --fix` cannot repair it here."""
     setting: str = ""
     """The setting that it is about, if any: `mounts`, `folders.agents`."""
+    hosts: tuple[str, ...] = ()
+    """The hosts that it matters to here; none: those on the page of its code."""
+    own: "Finding | None" = None
+    """The page of its rule, if that is not one of metier's."""
+
+    @property
+    def finding(self) -> "Finding":
+        """The page of its code, among the findings of lint."""
+        finding: Finding = self.own or _findings().CODES[self.code]
+        return finding
 
     @property
     def severity(self) -> "Severity":
-        severity: Severity = _findings().SEVERITIES[self.code]
+        """That of its rule; a rule of one's own that is gone counts as a warning."""
+        if self.own is not None:
+            return self.own.severity
+        severity: Severity = _findings().SEVERITIES.get(self.code, "warning")
         return severity
 
     @property
@@ -40,8 +55,38 @@ class Issue(NamedTuple):
         return finding is not None and finding.fixable and not self.left_alone
 
     @property
+    def needs_unsafe(self) -> bool:
+        """Whether `metier lint --fix` repairs such findings only with --unsafe."""
+        finding = _findings().CODES.get(self.code)
+        return finding is not None and finding.unsafe
+
+    @property
     def is_error(self) -> bool:
         return self.severity == "error"
+
+    @property
+    def effects(self) -> dict[str, str]:
+        """What each host does about it, by name; `all` for every host."""
+        finding = _findings().CODES.get(self.code)
+        known: dict[str, str] = finding.hosts if finding is not None else {}
+        if not self.hosts:
+            return known
+        return {host: known.get(host, known.get(ALL_HOSTS, "")) for host in self.hosts}
+
+    @property
+    def affected(self) -> list[str]:
+        """The hosts that it matters to; `all` for every host."""
+        unaffected = _findings().UNAFFECTED
+        return [one for one, effect in self.effects.items() if not effect.startswith(unaffected)]
+
+    def matters_to(self, host: str) -> bool:
+        return not {host, ALL_HOSTS}.isdisjoint(self.affected)
+
+    @property
+    def some_hosts(self) -> list[str]:
+        """The hosts that it matters to, unless it matters to all; what is no host is left out."""
+        hosts, outside = self.affected, _findings().OUTSIDE
+        return [] if ALL_HOSTS in hosts else [one for one in hosts if one not in outside]
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -53,6 +98,7 @@ class Issue(NamedTuple):
             "message": self.message,
             "hint": self.hint,
             "fixable": self.fixable,
+            "hosts": self.effects,
         }
 
 
@@ -119,6 +165,11 @@ def exact_copy(path: str, first: str) -> Issue:
 def same_id(document_id: str, path: str, first: str) -> Issue:
     message = f"id '{document_id}' is also used by {first}, which comes first and shadows this one"
     return Issue("XF903", message, path, 1, 1, "give one of the two another id")
+
+
+def same_command(name: str, path: str) -> Issue:
+    message = f"the command '{name}' has the same name: typing /{name} starts this skill"
+    return Issue("XF906", message, path, 1, 1, "rename one, or remove the command")
 
 
 class Loaded(NamedTuple, Generic[T]):

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from importlib import import_module
 from pkgutil import iter_modules
@@ -22,7 +22,9 @@ from metier.errors import MetierError, NotFoundError, TrustError, UsageError
 from metier.serving.endpoint import Endpoint
 from metier.web import pages as pages_folder
 from metier.web.event_answers import EventAnswers
+from metier.web.navigation import Navigation
 from metier.web.page import Action, Data, Page, Start, Stream
+from metier.web.paths import FixedPaths
 from metier.web.query import Query, address
 from metier.web.reading import Reading
 from metier.web.rendering import PlainJson, html
@@ -41,15 +43,6 @@ def all_pages() -> list[Page]:
     """The pages of every module in `pages/`, in the order of the sidebar."""
     found = [page for module in _modules() for page in getattr(module, "PAGES", ())]
     return sorted(found, key=lambda page: (page.order, page.name))
-
-
-def groups_of(pages: Sequence[Page]) -> dict[str, list[Page]]:
-    """The pages of the sidebar under their headings."""
-    groups: dict[str, list[Page]] = {}
-    for page in pages:
-        if page.group:
-            groups.setdefault(page.group, []).append(page)
-    return groups
 
 
 def all_actions() -> list[Action]:
@@ -80,10 +73,10 @@ class Inspector:
         self._runs = runs
         self._events = events
         self._pages = all_pages()
-        self._groups = groups_of(self._pages)
+        self._navigation = Navigation(self._pages)
 
     def routes(self) -> list[BaseRoute]:
-        home: list[BaseRoute] = [
+        home = [
             Route("/", _to_home),
             Route(ENTER, self._enter),
             Route("/do/refresh", self._refresh, methods=["POST"]),
@@ -98,7 +91,7 @@ class Inspector:
             home.append(Route(f"/{page.name}", self._page(page)))
             home.append(Route(f"/{page.name}.json", self._json(page)))
         static = StaticFiles(packages=[("metier.web", "static")])
-        return [*home, Mount("/static", static)]
+        return [FixedPaths(home), Mount("/static", static)]
 
     # Pages
 
@@ -146,7 +139,7 @@ class Inspector:
         session = request.scope.get("session", "")
         config = catalog.config if catalog is not None else None
         return {
-            "groups": self._groups,
+            "nav": self._navigation.on(request.scope["path"][1:]),
             "path": request.scope["path"],
             "csrf": self._sessions.csrf(session) if session else "",
             "csrf_name": CSRF,

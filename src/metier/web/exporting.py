@@ -5,7 +5,8 @@ import json
 import os
 import re
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from html import escape
 from html.parser import HTMLParser
 from importlib.resources import files as package_files
@@ -16,24 +17,39 @@ from metier.catalog import Catalog
 from metier.core.coerce import mapping_of
 from metier.errors import MetierError, UsageError
 from metier.storage.places import user_home
-from metier.web.app import all_pages, groups_of
+from metier.web.app import all_pages
+from metier.web.navigation import Navigation
 from metier.web.page import Data, Page
 from metier.web.query import Query
 from metier.web.rendering import PlainJson, environment
+from metier.web.table import Table
 
 EXPORTED: Mapping[str, frozenset[str]] = {
     "overview": frozenset(),
+    "which": frozenset(),
     "catalog": frozenset({"kind", "state", "page"}),
     "document": frozenset({"kind", "id"}),
     "listing": frozenset({"host", "state"}),
     "overlap": frozenset({"near"}),
+    "resolve": frozenset(),
+    "reports": frozenset(),
+    "report": frozenset({"id"}),
+    "inject": frozenset(),
+    "agents": frozenset({"page"}),
+    "runs": frozenset({"state", "delegated"}),
+    "run": frozenset({"id"}),
     "usage": frozenset({"used", "verdict"}),
 }
 """Page → the parts of an address that links are followed with."""
-_WITH_JSON = ("overview", "catalog", "listing", "overlap", "usage")
+_ASKING = ("which", "resolve", "inject")
+"""Pages that answer what is typed: here they say that this needs the server."""
+_WITHOUT_JSON = ("document", *_ASKING)
 _PROMPTS = frozenset({"task", "prompt"})
 """Values with these names are what users asked."""
-_STATIC = ("style.css", "icon.svg")
+_IN_RUNS = frozenset({"input", "output", "sent", "message", "hint", "notes", "warnings"})
+"""What runs were given, what was sent for them, and what came back."""
+_PRIVATE = {"run": _PROMPTS | _IN_RUNS, "report": _PROMPTS | {"query"}}
+_STATIC = ("style.css", "runs.css", "icon.svg")
 MARKER = "metier-export.json"
 _SAFE = re.compile(r"[^a-z0-9]+")
 _POLICY = "script-src 'none'; object-src 'none'; base-uri 'none'; form-action 'none'"
@@ -70,7 +86,7 @@ def address_of(href: str) -> tuple[Address, bool] | None:
     if not is_known or not {key for key, _ in items} <= EXPORTED[page]:
         return None
     is_json = page != name
-    return (Address(page, items), is_json) if page in _WITH_JSON or not is_json else None
+    return (Address(page, items), is_json) if page not in _WITHOUT_JSON or not is_json else None
 
 
 class Exporter:
@@ -80,7 +96,7 @@ class Exporter:
         self._catalog = catalog
         self._with_prompts = with_prompts
         self._pages = {page.name: page for page in all_pages() if page.name in EXPORTED}
-        self._groups = groups_of([page for page in all_pages() if page.name in EXPORTED])
+        self._navigation = Navigation(list(self._pages.values()))
 
     def files(self, on_progress: OnProgress | None = None) -> Iterator[tuple[str, bytes]]:
         """Names and contents; the pages of the sidebar and all that they lead to."""
@@ -95,7 +111,7 @@ class Exporter:
             data, text = self._rendered(address)
             rewritten = _Rewriter(text)
             yield address.file, self._shared(rewritten.html().encode("utf-8", "replace"))
-            if address.page in _WITH_JSON:
+            if address.page not in _WITHOUT_JSON:
                 yield address.json_file, self._shared(bytes(PlainJson(data).body))
             new = [one for one in rewritten.found if one not in known]
             known.update(new)
@@ -119,7 +135,7 @@ class Exporter:
         except MetierError as error:  # such as an excluded document
             return {}, self._problem(error)
         if not self._with_prompts:
-            data = without_prompts(data)
+            data = without_prompts(data, _PRIVATE.get(page.name, _PROMPTS))
         own = {"page": page, "query": query, "data": data, "command": page.command_line(data)}
         values = {**self._around(page.name), **own}
         return data, environment().get_template(f"{page.name}.html").render(values)
@@ -133,10 +149,11 @@ class Exporter:
         """What every page shows besides its own data."""
         catalog = self._catalog
         return {
-            "groups": self._groups,
+            "nav": self._navigation.on(name),
             "path": f"/{name}",
             "csrf": "",
             "csrf_name": "",
+            "export": {"isAsking": name in _ASKING, "withPrompts": self._with_prompts},
             "workspace": os.path.basename(catalog.workspace),
             "is_restricted": catalog.config.is_workspace and not catalog.trust.is_trusted,
             "is_outside": not catalog.config.is_workspace,
@@ -149,14 +166,22 @@ class Exporter:
         return query
 
 
-def without_prompts(value: Any) -> Any:
-    """Data without what users asked; other values stay as they are."""
+def without_prompts(value: Any, private: Collection[str] = _PROMPTS) -> Any:
+    """Data without what users asked, and other values of these names; the rest stays as it is."""
     if isinstance(value, Mapping):
         return {
-            key: "" if key in _PROMPTS and isinstance(one, str) else without_prompts(one)
+            key: _emptied(one) if key in private else without_prompts(one, private)
             for key, one in value.items()
         }
-    return [without_prompts(one) for one in value] if isinstance(value, list) else value
+    if isinstance(value, Table):
+        columns = [column for column in value.columns if column.key not in private]
+        rows = [without_prompts(row, private) for row in value.rows]
+        return replace(value, columns=columns, rows=rows)
+    return [without_prompts(one, private) for one in value] if isinstance(value, list) else value
+
+
+def _emptied(value: Any) -> Any:
+    return type(value)() if isinstance(value, (str, list, dict)) else None
 
 
 _INDEX = (

@@ -8,7 +8,6 @@ import html
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from markupsafe import Markup
@@ -33,14 +32,10 @@ _INLINE = re.compile(
 )
 _WEB = ("http://", "https://")
 _MOST_DEPTH = 8
+_TAB = 4
+"""Spaces that a tab is worth, and that make a line of code."""
 _MARKS = frozenset("#>-+*_`~0123456789")
 """How a line starts that may not be paragraph text."""
-
-
-class _Item(NamedTuple):
-    number: str
-    indent: int
-    lines: list[str]
 
 
 def rendered(text: str) -> Markup:
@@ -73,6 +68,9 @@ def _blocks(lines: Sequence[str], depth: int) -> Iterator[str]:
         elif found := _FENCE.fullmatch(line):
             at, code = _fenced(lines, at, found[1])
             yield f"<pre><code>{_text(code)}</code></pre>"
+        elif _indent(line) >= _TAB:
+            at, code = _indented(lines, at)
+            yield f"<pre><code>{_text(code)}</code></pre>"
         elif found := _HEADING.fullmatch(line):
             level = min(len(found[1]) + 2, 6)
             yield f"<h{level}>{_inline(found[2] or '')}</h{level}>"
@@ -84,8 +82,8 @@ def _blocks(lines: Sequence[str], depth: int) -> Iterator[str]:
             at, inner = _quoted(lines, at)
             quoted = "\n".join(_blocks(inner, depth + 1))
             yield f"<blockquote>{quoted}</blockquote>"
-        elif _ITEM.fullmatch(line):
-            at, shown = _list(lines, at)
+        elif found := _ITEM.fullmatch(line):
+            at, shown = _list(lines, at, found, depth)
             yield shown
         elif "|" in line and at + 1 < len(lines) and _is_divider(lines[at + 1]):
             at, shown = _table(lines, at)
@@ -113,27 +111,75 @@ def _quoted(lines: Sequence[str], at: int) -> tuple[int, list[str]]:
     return at, inner
 
 
-def _list(lines: Sequence[str], at: int) -> tuple[int, str]:
-    """Items one below the other; deeper ones are indented by a class, not nested."""
-    first, items = _ITEM.fullmatch(lines[at]), list[_Item]()
-    is_ordered = first is not None and bool(first[2])
-    while at < len(lines):
-        if found := _ITEM.fullmatch(lines[at]):
-            indent = min(len(found[1].expandtabs(4)) // 2, 4)
-            items.append(_Item(found[2] or "", indent, [found[3]]))
-        elif lines[at].strip() and lines[at][:1] in " \t":
-            items[-1].lines.append(lines[at].strip())
-        else:
+def _indent(line: str) -> int:
+    """How many spaces a line starts with."""
+    text = line[: len(line) - len(line.lstrip(" \t"))]
+    return len(text.expandtabs(_TAB))
+
+
+def _without_indent(line: str, most: int) -> str:
+    """A line without its first spaces, at most so many."""
+    indent = _indent(line)
+    return " " * max(0, indent - most) + line.lstrip(" \t")
+
+
+def _indented(lines: Sequence[str], at: int) -> tuple[int, str]:
+    """Code that is indented."""
+    end = at
+    while end < len(lines) and (not lines[end].strip() or _indent(lines[end]) >= _TAB):
+        end += 1
+    code = [_without_indent(line, _TAB) for line in lines[at:end]]
+    return end, "\n".join(code).rstrip()
+
+
+def _list(lines: Sequence[str], at: int, first: "re.Match[str]", depth: int) -> tuple[int, str]:
+    """The items of one list; what is indented below an item belongs to it."""
+    items, found = [], first
+    while True:
+        end = _end_of_item(lines, at, _indent(lines[at]))
+        below = [_without_indent(line, _width(found)) for line in lines[at + 1 : end]]
+        items.append(_item(found, below, depth))
+        at = end
+        while at < len(lines) and not lines[at].strip():
+            at += 1
+        following = _ITEM.fullmatch(lines[at]) if at < len(lines) else None
+        if following is None or bool(following[2]) != bool(first[2]) or _RULE.fullmatch(lines[at]):
             break
+        found = following
+    name = "ol" if first[2] else "ul"
+    return at, f"<{name}>{''.join(items)}</{name}>"
+
+
+def _width(item: "re.Match[str]") -> int:
+    """How far the text of an item is from the start of the line."""
+    return len(item[0][: item.start(3)].expandtabs(_TAB))
+
+
+def _end_of_item(lines: Sequence[str], at: int, indent: int) -> int:
+    """The line after the last of an item: what follows is not indented, or starts something."""
+    end, is_after_blank = at + 1, False
+    for number in range(at + 1, len(lines)):
+        line = lines[number]
+        if not line.strip():
+            is_after_blank = True
+            continue
+        is_inside = _indent(line) > indent + (1 if _ITEM.fullmatch(line) else 0)
+        if not is_inside and (is_after_blank or _starts_block(line)):
+            break
+        end, is_after_blank = number + 1, False
+    return end
+
+
+def _item(found: "re.Match[str]", below: Sequence[str], depth: int) -> str:
+    value = f' value="{int(found[2])}"' if found[2] and int(found[2]) < 1 << 31 else ""
+    at = 0
+    while at < len(below) and below[at].strip() and not _starts_block(below[at]):
         at += 1
-    name = "ol" if is_ordered else "ul"
-    return at, f"<{name}>{''.join(map(_item, items))}</{name}>"
-
-
-def _item(one: _Item) -> str:
-    number = int(one.number) if one.number else 1 << 31
-    value = f' value="{number}"' if number < 1 << 31 else ""
-    return f'<li class="in{one.indent}"{value}>{_inline(" ".join(one.lines))}</li>'
+    text = _inline("\n".join([found[3], *below[:at]]))
+    if depth >= _MOST_DEPTH:
+        return f"<li{value}>{text} {_inline(chr(10).join(below[at:]))}</li>"
+    inner = "\n".join(_blocks(below[at:], depth + 1))
+    return f"<li{value}>{text}{inner}</li>"
 
 
 def _is_divider(line: str) -> bool:

@@ -43,27 +43,25 @@ def stacked(
     height: int = 12,
 ) -> Markup:
     """Parts beside each other, against the most there can be."""
-    most = max([most, sum(max(0.0, one.value) for one in parts), mark or 0.0]) or 1.0
+    most = max([most, sum([max(0.0, one.value) for one in parts]), mark or 0.0]) or 1.0
+    told = [f"{one.label} {_figure(one.value)}" for one in parts]
     shown, at = [], 0.0
     for number, part in enumerate(parts):
         size = max(0.0, part.value) / most * width
         if size > 0:
             tone = part.tone or TONES[number % len(TONES)]
-            title = _title(f"{part.label} {_figure(part.value)}")
             box = f'x="{at:.2f}" y="0" width="{size:.2f}" height="{height}"'
-            shown.append(f'<rect class="{tone}" {box}>{title}</rect>')
+            shown.append(f'<rect class="{tone}" {box}>{_title(told[number])}</rect>')
         at += size
-    line = ""
+    said = ", ".join(told)
     if mark is not None:
-        x = min(mark / most * width, width - 1)
-        title = _title(f"{mark_label} {_figure(mark)}")
+        x, title = min(mark / most * width, width - 1), f"{mark_label} {_figure(mark)}"
         box = f'x1="{x:.2f}" x2="{x:.2f}" y1="-2" y2="{height + 2}"'
-        line = f'<line class="mark" {box}>{title}</line>'
-    told = ", ".join(f"{one.label} {_figure(one.value)}" for one in parts)
-    told += f"; {mark_label} {_figure(mark)}" if mark is not None else ""
+        shown.append(f'<line class="mark" {box}>{_title(title)}</line>')
+        said = f"{said}; {title}"
     ground = f'<rect class="ground" x="0" y="0" width="{width}" height="{height}"/>'
-    inner = f"{ground}{''.join(shown)}{line}"
-    return _svg("bar", f"{label}: {told}" if label else told, (0, -2, width, height + 4), inner)
+    inner = f"{ground}{''.join(shown)}"
+    return _svg("bar", f"{label}: {said}" if label else said, (0, -2, width, height + 4), inner)
 
 
 def columns(values: Sequence[tuple[str, float]], *, label: str, height: int = 48) -> Markup:
@@ -108,7 +106,7 @@ def _title(text: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    return str(escape(visible(text)))
+    return str(escape(text if text.isascii() and text.isprintable() else visible(text)))
 
 
 def _figure(value: float) -> str:

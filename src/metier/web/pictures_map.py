@@ -135,7 +135,7 @@ class MapPicture:
         name = _escaped(point.name)
         place = f'cx="{point.x}" cy="{point.y}" r="{radius:.2f}"'
         shape = f'<circle class="{tone}" {place}><title>{name}</title></circle>'
-        if not self.is_zoomed:
+        if not self.names_skills:
             return shape
         to = address("document", kind="skill", id=point.name)
         return f'<a href="{escape(to)}" aria-label="{name}">{shape}</a>'
@@ -143,23 +143,31 @@ class MapPicture:
     def _labels(self) -> str:
         """Names that do not cover each other: of clusters, or of skills in a part of the map."""
         writer = _Writer(self.box)
-        if self.is_zoomed:
+        if not self.is_zoomed:
+            self._name_clusters(writer)
+        if self.names_skills:
             seen = [one for one in self.found.points if self.box.has(one.x, one.y)]
             seen.sort(key=lambda one: (one.cluster != self.near, one.cluster < 0, one.name))
             for one in seen[:_MOST_NAMES]:
                 writer.write(one.x, one.y - 7 * self.box.scale**0.75, one.name, "name")
-            return "".join(writer.drawn)
+        return "".join(writer.drawn)
+
+    def _name_clusters(self, writer: "_Writer") -> None:
         for cluster, about in enumerate(self.found.clusters[:_MOST_CIRCLES]):
             x, y, radius = self._circle(cluster)
             to = address(self.page, self.query.replaced({"near": about.names[0], "page": None}))
             title = f"{', '.join(about.words)}: {len(about.names)} skills"
             words = ", ".join(about.words[:2]) or about.names[0]
             writer.write(x, y - radius - 4, words, f"cluster {tone_of(cluster)}", to, title)
-        return "".join(writer.drawn)
 
     @property
     def is_zoomed(self) -> bool:
         return self.box.width < WIDTH
+
+    @property
+    def names_skills(self) -> bool:
+        """Whether points have names and links: in a part of the map, and where there are few."""
+        return self.is_zoomed or len(self.found.points) <= _MOST_NAMES
 
     @cached_property
     def _members(self) -> dict[int, list[Point]]:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from urllib.parse import quote_plus
 
 from metier.errors import UsageError
@@ -72,7 +73,9 @@ def encoded(items: Iterable[tuple[str, str]]) -> str:
     return "&".join([f"{_quoted(name)}={_quoted(value)}" for name, value in items])
 
 
+@lru_cache(maxsize=2_048)
 def _quoted(text: str) -> str:
+    """The links of a page have most values in common."""
     return text.replace(" ", "+") if _SAFE.fullmatch(text) else quote_plus(text)
 
 

@@ -12,18 +12,45 @@ from starlette.responses import HTMLResponse, JSONResponse
 from metier import __version__
 from metier.safety.escapes import escaped_json
 from metier.web import pictures, run_pictures
+from metier.web.candidates_html import candidates_html
+from metier.web.injected_html import abilities_html, pieces_of_text_html
 from metier.web.markdown import rendered
 from metier.web.marking import pieces_html
 from metier.web.page import to_plain
 from metier.web.pictures_resolve import score_bar
 from metier.web.query import address
-from metier.web.rows import rows_html
-from metier.web.words import as_text, count, counted, cut, dollars, duration, moment, shown, tone
+from metier.web.rankings import ranking_html
+from metier.web.rows import head_html, rows_html
+from metier.web.words import (
+    as_text,
+    count,
+    counted,
+    cut,
+    dollars,
+    duration,
+    moment,
+    shown,
+    tone,
+    without_filling,
+)
+
+_MACROS = {"command.html": ["the_same"], "table.html": ["swap", "table"]}
+"""Template → those of its macros that every template has."""
+_METHODS = frozenset({"get", "items", "keys", "values"})
+
+
+class _Environment(jinja2.Environment):
+    """Looks names up in mappings first: most values are, and an attribute that fails is slow."""
+
+    def getattr(self, obj: Any, attribute: str) -> Any:
+        if type(obj) is dict and attribute in obj and attribute not in _METHODS:
+            return obj[attribute]
+        return super().getattr(obj, attribute)
 
 
 @cache
 def environment() -> jinja2.Environment:
-    made = jinja2.Environment(
+    made = _Environment(
         loader=jinja2.PackageLoader("metier.web"),
         autoescape=True,
         finalize=shown,
@@ -33,13 +60,18 @@ def environment() -> jinja2.Environment:
     )
     made.filters.update(moment=moment, count=count, counted=counted, cut=cut, tone=tone)
     made.filters.update(markdown=rendered, address=address, as_text=as_text)
-    made.filters.update(duration=duration, dollars=dollars)
+    made.filters.update(duration=duration, dollars=dollars, without_filling=without_filling)
     made.globals.update(
+        abilities_html=abilities_html,
         address=address,
         bar=pictures.bar,
+        candidates_html=candidates_html,
         columns=pictures.columns,
+        head_html=head_html,
         part=pictures.Part,
         pieces_html=pieces_html,
+        pieces_of_text_html=pieces_of_text_html,
+        ranking_html=ranking_html,
         plan_picture=run_pictures.plan,
         rows_html=rows_html,
         run_bar=run_pictures.run_bar,
@@ -48,6 +80,9 @@ def environment() -> jinja2.Environment:
         stacked=pictures.stacked,
         version=__version__,
     )
+    for file, names in _MACROS.items():  # importing them in each template takes time on each page
+        module = made.get_template(file).module
+        made.globals.update({name: getattr(module, name) for name in names})
     return made
 
 

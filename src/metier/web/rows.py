@@ -1,4 +1,4 @@
-"""The rows of a table as HTML: as a macro would write them, in a fraction of the time."""
+"""The titles and rows of a table as HTML: as a macro would write them, but much faster."""
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache
@@ -10,6 +10,7 @@ from metier.web.table import Column, Row, Table
 from metier.web.words import count, cut, moment, shown, tone
 
 LONGEST_CELL = 400
+_FIGURES = ("number", "time")
 Write = Callable[[Any, str], str]
 """A value and where its cell leads, as HTML."""
 
@@ -17,19 +18,42 @@ Write = Callable[[Any, str], str]
 def rows_html(table: Table) -> Markup:
     """The body of a table; every value is escaped."""
     if not table.rows:
-        empty = (
-            f'<tr><td class="empty" colspan="{len(table.columns)}">{_text(table.empty)}</td></tr>'
-        )
-        return Markup(empty)
-    columns = [(column, _WRITERS.get(column.kind, _plain)) for column in table.columns]
+        start = f'<td class="empty" colspan="{len(table.columns)}">'
+        return Markup(f"<tr>{start}{text_html(table.empty)}</td></tr>")
+    columns = [(column, _start(column), _write(column)) for column in table.columns]
     return Markup("\n".join([_row(columns, row) for row in table.rows]))
 
 
-def _row(columns: list[tuple[Column, Write]], row: Row) -> str:
+def head_html(table: Table) -> Markup:
+    """The row of titles; htmx replaces only the table when one is followed."""
+    return Markup("".join([_title(table, column) for column in table.columns]))
+
+
+def _title(table: Table, column: Column) -> str:
+    hint = f' title="{text_html(column.hint)}"' if column.hint else ""
+    start = f'<th scope="col" class="{column.kind}" aria-sort="{table.sorted_as(column)}"{hint}>'
+    title = text_html(column.title)
+    if not column.sorts:
+        return f"{start}{title}</th>"
+    to, at = escape(table.sort_link(column)), text_html(f"#{table.element}")
+    swap = f'hx-target="{at}" hx-select="{at}" hx-swap="outerHTML" hx-push-url="true"'
+    return f'{start}<a href="{to}" hx-get="{to}" {swap}>{title}</a></th>'
+
+
+def _start(column: Column) -> str:
+    """The tag of a cell; on a narrow window a figure stands beside the title of its column."""
+    title = f' data-of="{text_html(column.title)}"' if column.kind in _FIGURES else ""
+    return f'<td class="{column.kind}"{title}>'
+
+
+def _write(column: Column) -> Write:
+    return _WRITERS.get(column.kind, _plain)
+
+
+def _row(columns: list[tuple[Column, str, Write]], row: Row) -> str:
     cells = [
-        f'<td class="{column.kind}">'
-        f"{write(row[column.key], column.href(row) if column.href else '')}</td>"
-        for column, write in columns
+        f"{start}{write(row[column.key], column.href(row) if column.href else '')}</td>"
+        for column, start, write in columns
     ]
     return f"<tr>{''.join(cells)}</tr>"
 
@@ -37,13 +61,13 @@ def _row(columns: list[tuple[Column, Write]], row: Row) -> str:
 def _plain(value: Any, to: str) -> str:
     if value is None:
         return ""
-    text = _text(cut(value if type(value) is str else str(value), LONGEST_CELL))
+    text = text_html(cut(value if type(value) is str else str(value), LONGEST_CELL))
     return f'<a href="{escape(to)}">{text}</a>' if to else text
 
 
 @lru_cache(maxsize=1_024)
 def _badge(value: Any, _to: str) -> str:
-    return f'<span class="badge {tone(value)}">{_text(value)}</span>' if value else ""
+    return f'<span class="badge {tone(value)}">{text_html(value)}</span>' if value else ""
 
 
 def _number(value: Any, to: str) -> str:
@@ -62,10 +86,11 @@ def _long(value: Any, to: str) -> str:
 
 def _picture(value: Any, _to: str) -> str:
     """A picture of `pictures`, which is HTML; anything else is escaped."""
-    return str(value) if isinstance(value, Markup) else _text(value)
+    return str(value) if isinstance(value, Markup) else text_html(value)
 
 
-def _text(value: Any) -> str:
+def text_html(value: Any) -> str:
+    """A value escaped, with invisible characters written out."""
     return _escaped(value) if type(value) is str else str(escape(shown(value)))
 
 

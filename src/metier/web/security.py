@@ -5,10 +5,8 @@ A one-time token in the address becomes a cookie. Every answer has the same stri
 
 import hmac
 import secrets
-from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qsl
 
-from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -43,6 +41,8 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
+_SENT = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
+_CACHING = b"cache-control"
 
 
 class Sessions:
@@ -67,8 +67,11 @@ class Sessions:
 
     def of(self, request: Request) -> str:
         """The session of a request; empty for none."""
-        shown = _cookie(request, self.cookie).encode()
-        return next((one for one in self._known if hmac.compare_digest(shown, one.encode())), "")
+        for shown in _cookies(request, self.cookie):
+            for one in self._known:
+                if hmac.compare_digest(shown.encode(), one.encode()):
+                    return one
+        return ""
 
     def set_cookie(self, response: Response, session: str) -> None:
         response.set_cookie(
@@ -83,12 +86,10 @@ class Sessions:
         return bool(session) and hmac.compare_digest(shown.encode(), self.csrf(session).encode())
 
 
-def _cookie(request: Request, name: str) -> str:
-    try:
-        found = SimpleCookie(request.headers.get("cookie", "")).get(name)
-    except CookieError:
-        return ""
-    return found.value if found is not None else ""
+def _cookies(request: Request, name: str) -> list[str]:
+    """The values of a cookie; a browser can have several of one name."""
+    pairs = [one.strip().partition("=") for one in request.headers.get("cookie", "").split(";")]
+    return [value for found, _, value in pairs if found == name]
 
 
 class Guard:
@@ -122,14 +123,11 @@ class Guard:
 
 
 def _with_headers(send: Send, path: str) -> Send:
-    kept = "no-cache" if path.startswith(STATIC) else "no-store"
+    kept = b"no-cache" if path.startswith(STATIC) else b"no-store"
 
     async def sent(message: Message) -> None:
         if message["type"] == "http.response.start":
-            headers = MutableHeaders(scope=message)
-            for name, value in HEADERS.items():
-                headers[name] = value
-            headers.setdefault("Cache-Control", kept)
+            message["headers"] = [*message.get("headers", ()), *_SENT, (_CACHING, kept)]
         await send(message)
 
     return sent

@@ -1,12 +1,14 @@
 """How pages write values: text, counts, times, and the tone of a badge."""
 
 import json
+import re
 from datetime import UTC, datetime
 from typing import Any
 
 from metier.core.text import counted as counted
 from metier.safety.escapes import escaped_json, visible
 
+_FILLING = re.compile("·{8,}")
 _TONES = {
     "good": ("active", "loads", "succeeded", "right", "whole", "fires", "trusted", "resolved"),
     "warn": (
@@ -48,6 +50,11 @@ def moment(seconds: float | None) -> str:
 
 def count(value: float) -> str:
     return f"{value:,}"
+
+
+def without_filling(text: str) -> str:
+    """A listing's line without the dots that stand in for a text of the host's own."""
+    return _FILLING.sub("…", text)
 
 
 def cut(text: str, most: int = 200) -> str:

@@ -24,6 +24,7 @@ from metier.hosts.model import (
     Source,
     Switch,
     Transcripts,
+    Values,
 )
 from metier.hosts.settings import Entry, ServerList, SettingsFile
 from metier.hosts.skill_settings import (
@@ -286,6 +287,12 @@ HOST = Host(
         "hook.event": _MEASURED,
         "hook.answer": _MEASURED,
         "transcripts": _FACTS,
+        "values": Source("code.claude.com/docs/en/skills and model-config", "2026-11-18", "docs"),
+        "values.tools": Source("code.claude.com/docs/en/tools-reference", "2026-11-18", "docs"),
+        "values.hook_events": Source("code.claude.com/docs/en/hooks", "2026-11-18", "docs"),
+        "values.replaced": Source(
+            "github.com/anthropics/claude-code/issues/78759 and 79859", "2026-11-18", "reported"
+        ),
     },
     notes=(
         "A folder of skills is not a skill: one level below `.claude/skills`, or nothing loads. To "
@@ -323,5 +330,35 @@ HOST = Host(
         ),
         "Skill",
         "skill",
+    ),
+    values=Values(
+        models=(
+            *("default", "best", "inherit", "sonnet", "opus", "haiku", "fable", "opusplan"),
+            *("sonnet[1m]", "opus[1m]", "fable[1m]"),
+        ),
+        model_parts=("claude", "arn:", "/"),
+        tools=(
+            *("Agent", "AgentOutputTool", "Artifact", "AskUserQuestion", "Bash", "BashOutput"),
+            *("CronCreate", "CronDelete", "CronList", "Edit", "EnterPlanMode", "EnterWorktree"),
+            *("ExitPlanMode", "ExitWorktree", "Glob", "Grep", "KillBash", "KillShell", "LS", "LSP"),
+            *("ListMcpResourcesTool", "Monitor", "MultiEdit", "NotebookEdit", "NotebookRead"),
+            *("PowerShell", "PushNotification", "Read", "ReadMcpResourceTool", "RemoteTrigger"),
+            *("ReportFindings", "ScheduleWakeup", "SendMessage", "SendUserFile"),
+            *("ShareOnboardingGuide", "Skill", "SlashCommand", "StructuredOutput", "Task"),
+            *("TaskCreate", "TaskGet", "TaskList", "TaskOutput", "TaskStop", "TaskUpdate"),
+            *("TeamCreate", "TeamDelete", "TodoRead", "TodoWrite", "ToolSearch"),
+            *("WaitForMcpServers", "WebFetch", "WebSearch", "Workflow", "Write"),
+        ),
+        tool_prefix="mcp__",
+        hook_events=(
+            *("ConfigChange", "CwdChanged", "Elicitation", "ElicitationResult", "FileChanged"),
+            *("InstructionsLoaded", "MessageDisplay", "Notification", "PermissionDenied"),
+            *("PermissionRequest", "PostCompact", "PostToolBatch", "PostToolUse"),
+            *("PostToolUseFailure", "PreCompact", "PreToolUse", "SessionEnd", "SessionStart"),
+            *("Setup", "Stop", "StopFailure", "SubagentStart", "SubagentStop", "TaskCompleted"),
+            *("TaskCreated", "TeammateIdle", "UserPromptExpansion", "UserPromptSubmit"),
+            *("WorktreeCreate", "WorktreeRemove"),
+        ),
+        replaced=r"\$[0-9](?![0-9])",
     ),
 )

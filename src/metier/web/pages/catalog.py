@@ -2,9 +2,11 @@
 
 from typing import Any
 
+from metier.findings import CODES
 from metier.values.browsing import FACETS, ORDERS, Browse, Browsed
 from metier.values.files import KINDS, PLURAL
 from metier.values.rows import Row
+from metier.web.facets import Facets
 from metier.web.page import Data, Page, View
 from metier.web.query import Query, address
 from metier.web.table import Column, Table, asked_of
@@ -19,6 +21,7 @@ _TITLES = {
     "source": "Source",
     "state": "State",
     "host": "Loaded by",
+    "agent": "Named by agent",
     "finding": "Finding",
     "capability": "Provides",
     "owner": "Owner",
@@ -93,7 +96,7 @@ def _short(text: str) -> str:
     return line if len(line) <= _MOST_TEXT else f"{line[:_MOST_TEXT].rstrip()}…"
 
 
-def _facets(base: Query, found: Browsed) -> list[dict[str, Any]]:
+def _facets(base: Query, found: Browsed) -> Facets:
     """The filters, each value with the address that adds or removes it."""
     shown = []
     for name in FACETS:
@@ -102,6 +105,7 @@ def _facets(base: Query, found: Browsed) -> list[dict[str, Any]]:
                 "value": one.value,
                 "documents": one.documents,
                 "isChosen": one.is_chosen,
+                "hint": _hint(name, one.value),
                 "href": address(
                     "catalog",
                     base.without(name, one.value)
@@ -113,7 +117,13 @@ def _facets(base: Query, found: Browsed) -> list[dict[str, Any]]:
         ]
         if len(values) > 1 or any(one["isChosen"] for one in values):
             shown.append({"name": name, "title": _TITLES[name], "values": _short_list(values)})
-    return shown
+    return Facets(shown)
+
+
+def _hint(facet: str, value: str) -> str:
+    """What a finding is called besides its code."""
+    known = CODES.get(value) if facet == "finding" else None
+    return known.title if known is not None else ""
 
 
 def _short_list(values: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -1,5 +1,6 @@
 """Document: one skill, ability, card or agent with all that is known about it."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import yaml
@@ -9,6 +10,7 @@ from metier.errors import MetierError, UsageError
 from metier.flow.host_skills import Verdict
 from metier.flow.listing import LISTED, ListedSkill
 from metier.flow.usage_kept import StoredUse, stored_stamp, stored_uses
+from metier.flow.usage_seen import outcomes_of
 from metier.hosts.known import HOSTS
 from metier.values.contracts import Contract
 from metier.values.documents import Skill
@@ -72,6 +74,7 @@ def _document(view: View, row: Row) -> dict[str, Any]:
         "findings": [_finding(one) for one in catalog.issues_of(row)],
         "hosts": _hosts(view, row) if row.kind == "skill" else [],
         "usage": _usage(view, row.handle) if row.kind == "skill" else None,
+        "outcomes": _outcomes(view, row) if row.kind == "skill" else [],
         "namedBy": catalog.agents_naming(row) if row.kind == "skill" else [],
         "others": [{"id": one.id, "path": one.path, "state": one.state} for one in others],
         "body": body[:_LONGEST_TEXT],
@@ -140,6 +143,19 @@ def _usage(view: View, handle: str) -> dict[str, float] | None:
     except OSError:
         return None
     return uses.get(handle, StoredUse())._asdict()
+
+
+def _outcomes(view: View, row: Row) -> list[bool]:
+    """Whether the last runs that used it as a provider succeeded, the latest last."""
+    found = view.briefly("outcomes", lambda: _all_outcomes(view.catalog))
+    return [bool(one) for one in found.get(row.id, ())]
+
+
+def _all_outcomes(catalog: Catalog) -> Mapping[str, Sequence[int]]:
+    try:
+        return outcomes_of(catalog.workspace, catalog.config, catalog.shared)
+    except MetierError:  # shared state is away; the page of usage says so
+        return {}
 
 
 # Hosts

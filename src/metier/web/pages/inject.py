@@ -9,6 +9,7 @@ from metier.errors import UsageError
 from metier.flow.injected_parts import LeftOut, Piece, left_out, messages_of, pieces_of
 from metier.values.capabilities import DEFAULT_ABILITIES, DEFAULT_MAX_TOKENS
 from metier.values.selection import Injection, Scored
+from metier.web.offered import Offered
 from metier.web.page import Action, Data, Page, View
 from metier.web.pasted import PASTED
 from metier.web.query import Query, address
@@ -122,10 +123,10 @@ def build(view: View) -> Data:
     }
 
 
-def _offered(catalog: Catalog) -> dict[str, list[str]]:
+def _offered(catalog: Catalog) -> dict[str, Offered]:
     return {
-        "agents": catalog.names("agent")[:_MOST_NAMES],
-        "abilities": catalog.names("ability")[:_MOST_NAMES],
+        "agents": Offered(catalog.names("agent")[:_MOST_NAMES]),
+        "abilities": Offered(catalog.names("ability")[:_MOST_NAMES]),
     }
 
 
@@ -151,7 +152,7 @@ def _answer(catalog: Catalog, asked: Asked, excluded: Sequence[tuple[str, str]])
             {"id": one.item.id, "score": one.score, "threshold": one.item.confidence_threshold}
             for one in injection.injected_cards
         ],
-        "leftOut": left_out(injection, excluded),
+        "leftOut": [_left(row) for row in left_out(injection, excluded)],
         "more": injection.selection.passed_over,
         "issues": [
             {**issue.to_json(), "isError": issue.is_error, "hint": issue.hint}
@@ -228,14 +229,20 @@ def _ability(scored: Scored[Any], injection: Injection, is_inside: bool) -> dict
     }
 
 
-def _table(view: View, rows: Sequence[LeftOut]) -> Table:
-    shown = [row._asdict() for row in rows]
+def _left(one: LeftOut) -> Row:
+    shown = dict(zip(LeftOut._fields, one, strict=True))
+    shown["score"] = None if one.score is None else round(one.score, 3)
+    return shown
+
+
+def _table(view: View, rows: Sequence[Row]) -> Table:
     return table_of(
         view,
         _COLUMNS,
-        shown,
+        rows,
         name="left",
         sort="kind",
+        size=10,
         noun="document",
         empty="nothing was left out",
     )

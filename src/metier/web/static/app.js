@@ -24,7 +24,13 @@ function prepare(root) {
   for (const one of root.querySelectorAll("button.copy[hidden]")) one.hidden = false;
 }
 
-document.addEventListener("DOMContentLoaded", () => prepare(document));
+document.addEventListener("DOMContentLoaded", () => {
+  prepare(document);
+  // On a narrow window the links to pages are one line that scrolls.
+  const links = document.querySelector(".side nav");
+  const current = links && links.querySelector("[aria-current]");
+  if (current) links.scrollLeft = current.offsetLeft - (links.clientWidth - current.offsetWidth) / 2;
+});
 document.addEventListener("htmx:after:swap", () => prepare(document));
 
 // A slider beside a number field: it appears where scripts run, and each follows the other.

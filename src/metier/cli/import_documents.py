@@ -1,0 +1,59 @@
+"""`metier import`"""
+
+import click
+
+from metier.cli.session import Session, counted, metier_command
+from metier.core.text import printable
+from metier.flow.importing import (
+    FOREIGN_KINDS,
+    ForeignKind,
+    ImportedFile,
+    plan_import,
+    write_imported,
+)
+
+
+@metier_command("import", catalog=False)
+@click.option(
+    "--from",
+    "kinds",
+    multiple=True,
+    type=click.Choice(FOREIGN_KINDS),
+    help="Only these; by default everything that is there.",
+)
+@click.option("--dry-run", is_flag=True, help="Say what would be written, and write nothing.")
+def command(session: Session, kinds: tuple[ForeignKind, ...], dry_run: bool) -> None:
+    """Bring the commands, agents and rules of other tools into this workspace.
+
+    Commands and sub-agents of Claude Code, rules of Cursor, the sections of AGENTS.md and the
+    metadata of skillport become skills, agents and abilities. Files are added, never replaced;
+    only the tags of skillport are written into the skills that they are about. The report says
+    what was mapped and what was not.
+    """
+    workspace = session.require_workspace()
+    planned = plan_import(workspace, kinds or FOREIGN_KINDS)
+    written = 0 if dry_run else write_imported(workspace, planned)
+    if session.as_json:
+        session.print_json([one.to_json() for one in planned])
+        return
+    for one in planned:
+        for line in _lines(one):
+            click.echo(printable(line))
+    if not planned:
+        session.note("nothing to import: no commands, agents or rules of other tools are here")
+    elif dry_run:
+        count = sum(bool(one.target) for one in planned)
+        session.note(f"{counted(count, 'file')} would be written (--dry-run)")
+    else:
+        session.note(f"wrote {counted(written, 'file')}; next: metier lint, metier list")
+
+
+def _lines(one: ImportedFile) -> list[str]:
+    """One file of the report."""
+    if not one.target:
+        return [f"{one.source}: not imported: {one.reason}"]
+    lines = [f"{one.source} → {one.target}"]
+    if one.mapped:
+        lines.append(f"    kept: {', '.join(one.mapped)}")
+    lines += [f"    not kept: {key}: {reason}" for key, reason in one.unmapped]
+    return [*lines, *(f"    note: {note}" for note in one.notes)]

@@ -1,0 +1,47 @@
+"""The filters of the catalog: as JSON a list, as HTML made once and kept with it."""
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from markupsafe import Markup
+
+from metier.web.rows import text_html
+from metier.web.words import count, cut
+
+_OPEN = 4
+"""So many are unfolded at first, and those of which a value is chosen."""
+_LONGEST = 60
+Facet = Mapping[str, Any]
+
+
+class Facets:
+    def __init__(self, facets: Sequence[Facet]) -> None:
+        self._facets = facets
+
+    def __bool__(self) -> bool:
+        return bool(self._facets)
+
+    def to_json(self) -> list[Facet]:
+        return list(self._facets)
+
+    @cached_property
+    def html(self) -> Markup:
+        return Markup("".join([_facet(at, one) for at, one in enumerate(self._facets)]))
+
+
+def _facet(at: int, one: Facet) -> str:
+    is_open = at < _OPEN or any(value["isChosen"] for value in one["values"])
+    values = "".join(map(_value, one["values"]))
+    mark = " open" if is_open else ""
+    return f"<details{mark}><summary>{text_html(one['title'])}</summary><ul>{values}</ul></details>"
+
+
+def _value(one: Facet) -> str:
+    chosen = ' class="chosen" aria-current="true" title="Remove this filter"'
+    hint = f' <span class="soft about">{text_html(cut(one["hint"], _LONGEST))}</span>'
+    return (
+        f'<li><a href="{text_html(one["href"])}"{chosen if one["isChosen"] else ""}>'
+        f"<span>{text_html(cut(one['value'], _LONGEST))}{hint if one['hint'] else ''}</span> "
+        f'<span class="soft">{count(one["documents"])}</span></a></li>'
+    )
