@@ -9,6 +9,7 @@ from functools import cached_property, partial
 from typing import Any
 
 from metier.config.consent import consented
+from metier.config.mcp_pins import McpPins
 from metier.core.nearest import did_you_mean
 from metier.errors import NotFoundError, UsageError
 from metier.flow.agent import Agent
@@ -323,7 +324,9 @@ class Agency:
             server._replace(folder=os.path.join(workspace, server.folder or ""))
             for server in self._catalog.config.servers
         ]
-        return connected(self.tools, servers, wanted, self._catalog.check_files)
+        pins, secret = McpPins(workspace), self._secret() if servers else b""
+        check = self._catalog.check_files
+        return connected(self.tools, servers, wanted, check, pins=pins, secret=secret)
 
     def check_stored(self, profile: AgentProfile) -> None:
         """Ignore recorded consent when a run's stored agent has other powers than today's."""

@@ -23,6 +23,7 @@ async def ask_model(
     tools: Sequence[ToolSpec],
     *,
     call: CallTool,
+    shown: Callable[[str, str], str],
     used: Callable[[Usage], None],
     emit: Callable[..., None],
 ) -> Any:
@@ -49,7 +50,7 @@ async def ask_model(
         messages.append(Message("assistant", reply.text, tool_calls=reply.tool_calls))
         for one in reply.tool_calls:
             result = await call(one.name, one.args)
-            said = _seen_by_model(result)
+            said = shown(one.name, _seen_by_model(result))
             messages.append(Message("tool", said, call_id=one.id, tool_name=one.name))
     message = f"the model called tools in more than {rounds} rounds"
     raise StepFailedError(Failure("MODEL_TOOL_ROUNDS_EXCEEDED", message))
