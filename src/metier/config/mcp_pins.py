@@ -21,20 +21,19 @@ class McpPins:
         self._environ = environ
 
     def pin(self, settings: ServerSetting) -> ServerPin | None:
-        """What was reviewed of a server; None if nothing was. Raises `ConfigError`."""
-        return _pin(self._record(settings).entries(SECTION).get(settings.name))
+        """What was reviewed of a server; None if nothing was. Raises `ConfigError`.
+
+        An entry that is incomplete counts as a review of nothing.
+        """
+        entries = self._record(settings).entries(SECTION)
+        if settings.name not in entries:
+            return None
+        return _pin(entries[settings.name]) or ServerPin((), {}, by="invalid")
 
     def put(self, settings: ServerSetting, pin: ServerPin, *, only_new: bool = False) -> None:
         """Record a review. Raises `ConfigError` or `OSError`."""
         entries = {settings.name: pin.to_json()}
         self._record(settings).change(SECTION, entries, only_new=only_new)
-
-    def remove(self, settings: ServerSetting) -> bool:
-        """Forget a server; whether it was known. The next use records it anew."""
-        if self.pin(settings) is None:
-            return False
-        self._record(settings).change(SECTION, {settings.name: None})
-        return True
 
     def check_start(self, settings: ServerSetting) -> None:
         """Raise `TrustError` if a reviewed server is started or reached in another way now."""
