@@ -19,7 +19,7 @@ from metier.inject.sanitize import sanitize_capability_content
 from metier.inspection.code import touches
 from metier.inspection.wording import wordings
 
-ATTACKS_BAR, BENIGN_BAR, CORPUS_BAR, COST_BAR = 50.0, 5.0, 10.0, 8.0
+ATTACKS_BAR, BENIGN_BAR, CORPUS_BAR, COST_BAR = 50.0, 5.0, 10.0, 20.0
 MOST_SKILLS = 2_000
 ROUNDS = 3
 

@@ -11,8 +11,8 @@ from cli.printed import Finished, looked_at, run_here
 from cli.run_workspace import follows
 from cli.typed import answered
 from conftest import Workspace
+from run.changing_server import SERVER
 from run.office import Office, office
-from run.test_mcp_pins import SERVER
 from run.world import prompt
 
 pytestmark = pytest.mark.slow

@@ -324,7 +324,7 @@ class Agency:
             server._replace(folder=os.path.join(workspace, server.folder or ""))
             for server in self._catalog.config.servers
         ]
-        pins, secret = McpPins(workspace), self._secret() if servers else b""
+        pins, secret = (McpPins(workspace), self._secret()) if servers else (None, b"")
         check = self._catalog.check_files
         return connected(self.tools, servers, wanted, check, pins=pins, secret=secret)
 
