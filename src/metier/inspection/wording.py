@@ -42,16 +42,26 @@ def _prepared(pattern: str) -> str:
 def wordings(text: str, *, is_markdown: bool) -> Iterator[Wording]:
     """What a text says against its reader, and what it hides; each kind once."""
     if not may_be_named(text):
-        for found in find_overrides(text):
-            code = "IN101" if found.code == "SZ801" else "IN103"
-            line = text.split("\n")[found.line - 1] if code == "IN101" else ""
-            yield Wording(code, found.message, found.line, line)
+        yield from _overrides(text)
     for message, pattern in _kinds().items():
         match = pattern.search(text)
         if match is not None:
             yield _wording("IN102", message, text, match.start())
     if is_markdown:
         yield from _comments(text)
+
+
+def _overrides(text: str) -> Iterator[Wording]:
+    """Injection phrases, and the first of the invisible characters."""
+    found = find_overrides(text)
+    lines = text.split("\n")
+    for one in found:
+        if one.code == "SZ801":
+            yield Wording("IN101", one.message, one.line, lines[one.line - 1])
+    hidden = [one for one in found if one.code != "SZ801"]
+    if hidden:
+        more = f", and {len(hidden) - 1} others" if len(hidden) > 1 else ""
+        yield Wording("IN103", f"{hidden[0].message}{more}", hidden[0].line, "")
 
 
 def _wording(code: str, message: str, text: str, at: int) -> Wording:
