@@ -56,6 +56,40 @@ def test_what_was_locked_verifies_until_it_changes(workspace: Workspace, call: M
     assert found["differences"][0]["change"]["modified"] == ["run.sh"]
 
 
+def test_diff_shows_in_words_what_changed_since_the_lock(
+    workspace: Workspace, call: Metier
+) -> None:
+    workspace.skill("deploy", body="Ask first.")
+    workspace.trust()
+    call("lock")
+    assert call("diff").out == ""
+    workspace.skill("deploy", body="Never ask.")
+    shown = call("diff").out
+    assert "-Ask first." in shown
+    assert "+Never ask." in shown
+    call("lock")
+    assert call("diff").out == ""
+
+
+def test_locking_is_no_review_of_skills_that_wait_for_one(
+    workspace: Workspace, call: Metier, asking: None
+) -> None:
+    workspace.skill("deploy")
+    workspace.trust()
+    call("lock")
+    assert "unreviewed" in call("list", "--excluded").out
+
+
+def test_locking_records_nothing_in_a_workspace_that_is_not_trusted(
+    workspace: Workspace, call: Metier, empty_home: Path
+) -> None:
+    workspace.skill("deploy")
+    assert call("lock").code == 0
+    (empty_home / ".config/metier").mkdir(parents=True, exist_ok=True)
+    (empty_home / ".config/metier/metier.toml").write_text('[trust]\nworkspace = "ask"\n')
+    assert "unreviewed" in call("list", "--excluded").out
+
+
 def test_missing_and_extra_skills_fail_only_when_frozen(workspace: Workspace, call: Metier) -> None:
     file = workspace.skill("deploy")
     call("lock")

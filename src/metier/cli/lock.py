@@ -2,7 +2,8 @@
 
 from metier.cli.session import Session, counted, metier_command
 from metier.config.lockfile import lock_path, write_lock
-from metier.errors import StoreError
+from metier.errors import ConfigError, StoreError
+from metier.flow.reviews import Reviews
 
 
 @metier_command("lock", catalog=False)
@@ -11,12 +12,13 @@ def command(session: Session) -> int:
 
     For each skill of the workspace and its mounts, not for those in your home folder, it has the
     sha256 of every file, scripts included, the capabilities, the tools and commands that the skill
-    asks for, and its origin where known. Commit it; `metier verify` compares. Exit code 1 if not
-    all files of a skill can be read.
+    asks for, and its origin where known. Commit it; `metier verify` compares, and `metier diff`
+    shows what changed since, in words. Exit code 1 if not all files of a skill can be read.
     """
     session.require_workspace()
     with session.catalog() as catalog:
         skills, unreadable = catalog.reviews.locked_now()
+        _accept(session, catalog.reviews)
     workspace = session.workspace()
     try:
         was_written = write_lock(workspace, skills)
@@ -41,3 +43,11 @@ def command(session: Session) -> int:
         for one in unreadable.values():
             session.tell(f"not locked: {one.path}: {one.why}")
     return int(bool(unreadable))
+
+
+def _accept(session: Session, reviews: Reviews) -> None:
+    """Record what is locked, for `metier diff`."""
+    try:
+        reviews.accept_locked()
+    except (ConfigError, StoreError, OSError) as error:
+        session.note(f"metier diff will not show what changes: {error}")

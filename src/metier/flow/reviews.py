@@ -180,6 +180,23 @@ class Reviews:
                 skills[folder] = LockedSkill(now.name, found.source, contents, origin)
         return skills, unreadable
 
+    def accept_locked(self) -> None:
+        """Record own skills that need no review as they are: `metier diff` shows what changes.
+
+        Nothing is recorded in a workspace that is not trusted. Raises as `accept`.
+        """
+        if not self._source.config.is_trusted:
+            return
+        rows = {row.path: row for row in self._source.skill_rows() if row.name}
+        own = [
+            self._reviewed(rows[path], found)
+            for path, found in self._found.items()
+            if path in rows
+            and found.origin != "user"
+            and level_of(self._source.config, found) == ALWAYS
+        ]
+        self.accept([one for one in own if not one.now.problem and not one.is_same])
+
     def _origin(self, row: Row, found: Found) -> dict[str, str]:
         package = self._source.package_of(row)
         folder = key_of(found)
