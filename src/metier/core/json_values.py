@@ -162,7 +162,7 @@ class Schema:
             raise UsageError(f"its schema is not valid: {_first_line(error)}") from None
         checked = self.data
         if bounded:
-            kind = extend(kind, {"pattern": check_pattern})
+            kind = extend(kind, {"pattern": check_pattern})  # type: ignore[no-untyped-call]  # theirs
             checked = without_unbounded(self.data)
         self._validator = kind(checked, registry=Registry())
         self._takes_nothing = not self._found({})

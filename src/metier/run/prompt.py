@@ -23,11 +23,14 @@ async def ask_model(
     tools: Sequence[ToolSpec],
     *,
     call: CallTool,
-    shown: Callable[[str, str], str],
     used: Callable[[Usage], None],
     emit: Callable[..., None],
+    shown: Callable[[str, str], str] = lambda _tool, text: text,
 ) -> Any:
-    """The answer: text, or a value of the step's schema."""
+    """The answer: text, or a value of the step's schema.
+
+    `shown` says what the model is shown of the result of a tool, by the tool's name.
+    """
     messages = [Message("user", prompt)]
     rounds = config.get("maxToolRounds", DEFAULT_TOOL_ROUNDS)
     schema = config.get("outputSchema")
