@@ -119,6 +119,11 @@ def test_what_is_quoted_is_safe_to_print(inspect: Inspect, tmp_path: Path) -> No
         assert (one.quote + one.issue.path + one.issue.message).isprintable()
 
 
+def test_a_byte_order_mark_is_not_noteworthy(inspect: Inspect, tmp_path: Path) -> None:
+    files = {name: f"\ufeff{text}" for name, text in HONEST.items()}
+    assert inspect(folder(tmp_path / "p", files)).noteworthy == []
+
+
 def test_comments_are_of_severity_info(inspect: Inspect, tmp_path: Path) -> None:
     found = inspect(folder(tmp_path / "p", {"a.md": "<!-- toc -->\nText\n"}))
     assert [one.issue.code for one in found.findings] == ["IN104"]

@@ -26,7 +26,7 @@ def report(found: Inspection, *, everything: bool = False) -> list[str]:
     """The lines of a report."""
     width = terminal_width() if sys.stdout.isatty() else _NO_TERMINAL
     return [
-        *_verdict(found),
+        *_verdict(found, width),
         *_findings(found, width, everything=everything),
         "",
         *_additions(found, width),
@@ -36,16 +36,14 @@ def report(found: Inspection, *, everything: bool = False) -> list[str]:
     ]
 
 
-def _verdict(found: Inspection) -> Iterator[str]:
+def _verdict(found: Inspection, width: int) -> Iterator[str]:
     counts = found.counts()
+    parts = [counted(counts[one], one) for one in ("error", "warning") if counts[one]]
+    verdict = f"Look first: {' and '.join(parts)}" if parts else "Nothing noteworthy"
+    yield click.style(verdict, bold=True)
     commit = f" at {found.commit[:12]}" if found.commit else ""
     size = f"{counted(found.files, 'file')}, {found.size:,} bytes"
-    what = f"{printable(found.source)}{commit}: {found.form}, {size}"
-    if not found.noteworthy:
-        yield click.style("Nothing noteworthy", bold=True) + f" in {what}"
-        return
-    parts = [counted(counts[one], one) for one in ("error", "warning") if counts[one]]
-    yield click.style(f"Look first: {' and '.join(parts)}", bold=True) + f" in {what}"
+    yield from wrapped(f"{found.form} {printable(found.source)}{commit}: {size}", width, "")
 
 
 def _findings(found: Inspection, width: int, *, everything: bool) -> Iterator[str]:

@@ -29,6 +29,7 @@ _ORDER = {"error": 0, "warning": 1, "info": 2}
 _PROSE = (".md", ".mdx", ".txt", ".rst", ".html", ".yaml", ".yml", ".json", ".toml")
 _WIDE_TOOLS = ("bash", "shell", "*", "all", "run_shell_command", "bash(*)", "bash(*:*)")
 _LONGEST_ABOUT = 300
+_BYTE_ORDER_MARK = "\ufeff"
 
 
 class Opened(NamedTuple):
@@ -155,6 +156,7 @@ class _Reading:
     def _texts(self, file: InspectedFile, text: str) -> Iterator[Noted]:
         is_program = is_script(file, text)
         if is_program or file.path.lower().endswith(_PROSE) or not _has_ending(file.path):
+            text = text.removeprefix(_BYTE_ORDER_MARK)
             for one in wordings(text, is_markdown=is_markdown(file.path)):
                 yield noted(one.code, one.message, file.path, one.line, quote=one.quote)
             yield from self._code(file, text, is_program=is_program)
