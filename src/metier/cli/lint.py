@@ -216,7 +216,9 @@ def _write(
     elif output_format == "text" and (sys.stdout.isatty() or click.get_current_context().color):
         from metier.cli.lint_view import print_findings
 
-        print_findings(session, reported, show_all=options.show_all)
+        print_findings(
+            session, reported, show_all=options.show_all, is_selected=bool(options.select)
+        )
     else:
         from metier.cli.lint_formats import rendered
 
@@ -224,11 +226,15 @@ def _write(
 
 
 def _write_file(file: str, text: str) -> None:
-    """Replace a file, or write to a pipe or device. Raises `OSError`."""
+    """Replace a file, or write to a pipe or device. Raises `OSError` and `UsageError`."""
     from metier.storage.files import write_atomically  # few ask for it
 
     raw = text.encode(errors="backslashreplace")
     path = os.path.abspath(file)
+    if os.path.isdir(path):
+        raise UsageError("this is a folder", where=file, hint="--output-file names a file")
+    if not os.path.isdir(os.path.dirname(path)):
+        raise UsageError("the file's folder is not there", where=file, hint="create it first")
     if path.startswith("/dev/") or (os.path.exists(path) and not os.path.isfile(path)):
         with open(path, "wb") as opened:
             opened.write(raw)
