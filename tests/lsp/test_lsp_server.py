@@ -288,6 +288,20 @@ def test_one_finding_or_the_whole_file_is_repaired_in_the_editor_only(shared: Sh
     assert (shared.root / SKILL).read_text() == GOOD
 
 
+def test_a_wrong_name_becomes_the_folders_by_a_quick_fix_that_says_it_is_unsafe(
+    shared: Shared,
+) -> None:
+    text = GOOD.replace("name: charts", "name: Charts")
+
+    async def work(opened: Editor) -> None:
+        await opened.open(SKILL, text)
+        [fix] = await opened.actions(SKILL, 1, [types.CodeActionKind.QuickFix])
+        assert fix.title == "Repair SK302: invalid skill name (unsafe)"
+        assert applied(text, fix) == GOOD
+
+    shared.run(work)
+
+
 def test_the_outline_has_the_headings_outside_of_code(shared: Shared) -> None:
     text = f"{GOOD}\n# One\n\n## Two ##\n\n```sh\n# no\n```\n\n### Three\n\n# Four\n"
 

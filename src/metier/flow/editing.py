@@ -6,7 +6,7 @@ as everywhere else, and nothing of its settings beyond comfort counts.
 
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from metier.config import FILE_NAME
@@ -21,7 +21,7 @@ from metier.flow.linting import Linter, LintRequest, choice_of, settings_finding
 from metier.flow.own_rules import OwnRules, rules_of
 from metier.flow.queries import Queries
 from metier.flow.reading import read_documents, team_folders
-from metier.flow.repairing import is_repairable, repair_key, repair_text
+from metier.flow.repairing import Repair, is_repairable, quick_fix, repair_text
 from metier.flow.surroundings import Surroundings
 from metier.lint.collisions import lint_needs
 from metier.lint.settings import Named
@@ -150,8 +150,7 @@ class Editing:
             return None
         unsafe = " (unsafe)" if issue.needs_unsafe else ""
         title = f"Repair {issue.code}: {issue.finding.title}{unsafe}"
-        key = repair_key(issue)
-        return self._repaired(found, text, title, lambda one: repair_key(one) == key)
+        return _repaired(quick_fix(found, text.encode(errors="replace"), issue), title)
 
     def repair_all(self, found: Found, text: str) -> Repaired | None:
         """The text without all findings that can be repaired safely; None if there are none."""
@@ -160,15 +159,7 @@ class Editing:
         def may(issue: Issue) -> bool:
             return is_repairable(issue, unsafe=False) and self._linter.wants(issue)
 
-        return self._repaired(found, text, title, may)
-
-    def _repaired(
-        self, found: Found, text: str, title: str, may: Callable[[Issue], bool]
-    ) -> Repaired | None:
-        repair = repair_text(found, text.encode(errors="replace"), may)
-        if repair is None or repair.after == repair.before:
-            return None
-        return Repaired(title, repair.after.decode(errors="replace"), repair.issues)
+        return _repaired(repair_text(found, text.encode(errors="replace"), may), title)
 
     # Settings
 
@@ -200,6 +191,12 @@ class Editing:
         config, workspace = self.boundary.config, self.boundary.workspace
         found = settings_findings(config, workspace, documents)
         return self._wanted([issue for issue in found if issue.path == FILE_NAME])
+
+
+def _repaired(repair: Repair | None, title: str) -> Repaired | None:
+    if repair is None or repair.after == repair.before:
+        return None
+    return Repaired(title, repair.after.decode(errors="replace"), repair.issues)
 
 
 def _around(found: Found, text: str, catalog: Queries) -> Iterator[Issue]:
