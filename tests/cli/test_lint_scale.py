@@ -269,7 +269,7 @@ def test_a_list_without_documents_is_nothing_to_check(
     file.write_text("README.md\n")
     result = lint("--files-from", str(file), "--format", "sarif")
     assert (result.code, result.data["runs"][0]["results"]) == (0, [])
-    assert "nothing to check: none of the files is" in result.err
+    assert "no skill, ability, card or agent is in the list of files" in result.err
 
 
 def test_a_skill_of_a_list_may_rely_on_one_that_is_not_in_it(

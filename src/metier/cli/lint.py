@@ -50,7 +50,9 @@ def _check(session: Session, options: LintOptions, output_format: str) -> int:
     linter = _linter(session, options)
     if linter is None:
         _write(session, options, output_format, [], Linted(0, [], [], set(), []))
-        session.note("nothing to check: none of the files is a skill, ability, card or agent")
+        has_changed = options.changed is not None
+        reason = "has changed" if has_changed else "is in the list of files"
+        session.note(f"nothing to check: no skill, ability, card or agent {reason}")
         return 0
     if options.repair and not options.dry_run:
         from metier.cli.lint_repairs import Written, finish_repairs
