@@ -70,6 +70,18 @@ MEANINGS = {
         " the folder), `owner` and `disabled`, a list of its documents to exclude:"
         " [teams](../teams.md)"
     ),
+    "trust.workspace": (
+        "how far the skills of the workspace are trusted: `always`, `on-first-use`, `ask` or"
+        " `never`: [locks and reviews](../locks.md). A workspace can only tighten this and the next"
+        " four"
+    ),
+    "trust.user": "the same for your own folders, such as `~/.claude/skills`",
+    "trust.plugins": "the same for installed plugins",
+    "trust.mounts": "the same for mounts",
+    "trust.sources": (
+        'the same for one source, by its label or the name of a plugin: `{ team = "ask" }`;'
+        " stronger than the four above"
+    ),
     "probes": (
         "commands that try whether a skill really provides a capability: `[probes.web-search]`"
         ' with `argv = ["./probe", "web"]` and `timeout = 10` (seconds); run without a shell, exit'

@@ -64,7 +64,8 @@ def both(
 
 
 def mark_of(raw: bytes) -> bytes:
-    return raw[raw.rindex(b"\nmark") :].strip()
+    """The mark of a skill; a repair may have closed a fence after it."""
+    return raw[raw.rindex(b"\nmark") :].split()[0]
 
 
 def texts(root: Path) -> dict[bytes, bytes]:

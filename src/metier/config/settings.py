@@ -4,7 +4,8 @@ The class says whether a setting of a workspace counts before its user trusts it
 
 - `comfort` counts as it is: it can only touch the workspace's own documents.
 - `narrowed` counts for the workspace's own documents, and only where it tightens what the user
-  set. Once the workspace is trusted it counts as it is.
+  set. Once the workspace is trusted it counts as it is, except for `trust.*`, which a workspace
+  can only ever tighten.
 - `power` does not count until the workspace is trusted.
 - `user` counts in the user's own settings only.
 
@@ -21,6 +22,7 @@ from metier.errors import ConfigError
 from metier.values.capabilities import LogLevel, RolloutMode
 from metier.values.checks import FLAG, NAMESPACE_FORM, TYPES, Field, integer, text
 from metier.values.files import KINDS
+from metier.values.reviews import LEVELS
 
 SettingClass = Literal["comfort", "narrowed", "power", "user"]
 
@@ -91,6 +93,7 @@ _ENCODER = _table(
         "refresh-timeout": _SECONDS,
     }
 )
+_LEVEL = text(choices=LEVELS)
 _QUEUE = _table(
     {
         "concurrency": integer(1, 100_000),
@@ -228,6 +231,13 @@ SETTINGS: dict[str, Setting] = {
     "eval.maxSilent": Setting("comfort", "eval_max_silent", _share()),
     "eval.maxSpeaksWrongly": Setting("comfort", "eval_max_speaks_wrongly", _share()),
     "teams": Setting("comfort", "teams", _table(others=_TEAM, called="a table of folders")),
+    "trust.workspace": Setting("narrowed", "trust_workspace", _LEVEL),
+    "trust.user": Setting("narrowed", "trust_user", _LEVEL),
+    "trust.plugins": Setting("narrowed", "trust_plugins", _LEVEL),
+    "trust.mounts": Setting("narrowed", "trust_mounts", _LEVEL),
+    "trust.sources": Setting(
+        "narrowed", "trust_sources", _table(others=_LEVEL, called="a table of sources and levels")
+    ),
     "probes": Setting("power", "probes", _table(others=_PROBE)),
     "tokenizer": Setting("power", "tokenizer", text(), "METIER_TOKENIZER"),
     "capabilities": Setting("power", "capabilities", _ALL_CAPABILITIES),
@@ -256,7 +266,7 @@ _BY_LOOSE_KEY = {loose_key(key): key for key in CLASSES}
 TABLES = ("tools", "mcp", "models", "probes", "capabilities")
 """Settings whose entries are powers of their own."""
 _NAMED = ("capabilities.profiles", "capabilities.agents", "lint.rules")
-SECURITY_CODES = ("IO202", "IO204", "SK314", "SZ")
+SECURITY_CODES = ("IO202", "IO204", "SK314", "RV", "SZ")
 """Findings that a workspace cannot turn off."""
 
 

@@ -7,9 +7,10 @@ from contextlib import suppress
 from metier.config import Config, Mount
 from metier.core.paths import is_inside
 from metier.discover.patterns import fixed_part, is_pattern, matching
+from metier.discover.plugins import INSTALLED
 from metier.errors import UsageError
 from metier.hosts.folders import FIRST_MOUNT_RANK, FOLDERS, PROJECT_FOLDERS, USER_HOSTS
-from metier.values.files import KINDS, PLURAL, SKILL_NAMES, Kind, Origin, Root
+from metier.values.files import KINDS, PLURAL, SKILL_NAMES, Kind, Origin, Root, SourceGroup
 from metier.values.outcomes import Issue
 
 FIRST_OUTSIDE_RANK = 6_000
@@ -55,7 +56,7 @@ def _mounted(config: Config, workspace: str) -> list[Root]:
     for rank, mount in enumerate(config.mounts, start=FIRST_MOUNT_RANK):
         for path, prefix in _folders_of_mount(mount, workspace):
             root = skill_root(path, label=mount.label, rank=rank, prefix=prefix)
-            roots.append(root._replace(origin=mount.origin))
+            roots.append(root._replace(origin=mount.origin, group="mounts"))
     return roots
 
 
@@ -79,7 +80,8 @@ def _user_roots(config: Config) -> list[Root]:
     for rank, (kind, folder) in enumerate(folders, start=FIRST_USER_RANK):
         path = os.path.realpath(folder)
         label = os.path.basename(path)
-        roots.append(Root(kind, path, path, label, rank, f"{label}/", origin="user"))
+        root = Root(kind, path, path, label, rank, f"{label}/", origin="user", group="user")
+        roots.append(root)
     return roots
 
 
@@ -179,7 +181,8 @@ def host_roots(home: str, *, without: str = "") -> list[Root]:
         folder = os.path.realpath(host.folder.replace("~", home, 1))
         if os.path.isdir(folder) and not (without and is_inside(folder, without)):
             root = skill_root(folder, label=host.label, rank=rank)
-            roots.append(root._replace(origin="user"))
+            group: SourceGroup = "plugins" if host.label == INSTALLED else "user"
+            roots.append(root._replace(origin="user", group=group))
     return roots
 
 

@@ -5,6 +5,8 @@ from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
+from metier.values.reviews import BLOCKED, HELD
+
 if TYPE_CHECKING:
     from metier.findings import Finding, Severity
 
@@ -116,7 +118,8 @@ class Exclusion(NamedTuple):
 
     path: str
     reason: str
-    """disabled · unreadable · unparseable · outside-root · too-large · duplicate-content"""
+    """disabled · unreadable · unparseable · outside-root · too-large · duplicate-content ·
+    unreviewed · blocked"""
     detail: str = ""
 
     @classmethod
@@ -135,7 +138,16 @@ class Exclusion(NamedTuple):
         """The finding that excludes a file; None if the settings do."""
         if reason == "disabled" or not issues:
             return None
+        if reason in (HELD, BLOCKED):
+            return next((issue for issue in issues if issue.code.startswith("RV")), None)
         return next((issue for issue in issues if issue.is_error), issues[0])
+
+    @classmethod
+    def next_step(cls, reason: str, issues: Sequence[Issue]) -> str:
+        """What to do about a file that is excluded for this reason."""
+        cause = cls.cause(reason, issues)
+        is_review = cause is not None and cause.code.startswith("RV")
+        return cause.hint if cause and is_review else "metier lint says what to change"
 
     def to_json(self) -> dict[str, str]:
         return self._asdict()
