@@ -132,8 +132,8 @@ def summary(
     if fixable:
         parts.append(f"{fixable:,} can be repaired with --fix{' --unsafe' if unsafe else ''}")
     if more:
-        which = "more" if fixable else "can be repaired"
-        parts.append(f"up to {more:,} {which} with --fix --unsafe")
+        alone = f"--fix --unsafe repairs up to {more:,}"
+        parts.append(f"up to {more:,} more with --fix --unsafe" if fixable else alone)
     if hidden:
         parts.append(f"{counted(hidden, 'note')} hidden (--notes)")
     return "; ".join(parts)
