@@ -5,7 +5,7 @@ a text through to it.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from metier.safety.lookalikes import (
     EITHER,
@@ -21,7 +21,7 @@ from metier.safety.lookalikes import (
     shape,
     without_ligatures,
 )
-from metier.safety.markup import ENTITIES, ENTITY_BYTES, MARKUP_BYTES, decoded
+from metier.safety.markup import ENTITIES, ENTITY_BYTES, MARKUP_BYTES, TAG_BYTES, decoded
 
 FILLERS = ("all", "any", "the", "these", "those", "my", "your", "of")
 """Words that may occur inside a phrase."""
@@ -72,10 +72,15 @@ def _word(*words: str) -> str:
 
 
 def _letter(letter: str) -> str:
+    one = f"[{_forms(letter)}]"
+    return f"(?:{one}|{_letter('v') * 2})" if letter == "w" else one
+
+
+def _forms(letter: str) -> str:
+    """The bytes that may be a letter."""
     either = [code for code, letters in EITHER_CODES.items() if letter in letters]
     codes = "".join(f"\\x{code:02x}" for code in (*either, _WILD_CODE))
-    one = f"[{'li' if letter == 'l' else letter}{codes}]"
-    return f"(?:{one}|{_letter('v') * 2})" if letter == "w" else one
+    return f"{'li' if letter == 'l' else letter}{codes}"
 
 
 _filler = f"(?:{_word(*sorted(FILLERS, reverse=True))})*+"
@@ -88,18 +93,30 @@ _SINGULAR = re.compile(f"({_word('instruction')}[^A-Za-z]++)s(?=[A-Za-z])".encod
 _DISREGARD = re.compile(_word("disregard").encode())
 
 
-def _first_letters(*words: str) -> str:
-    """A pattern for any of the words that looks at most positions once only."""
-    firsts = "".join(_letter(word[0])[1:-1] for word in words)
-    rest = (f"(?<={_letter(word[0])}){_word(word[1:])}" for word in words)
-    return f"[{firsts}](?:{'|'.join(rest)})"
+def _by_rare_letters(*words: tuple[str, str]) -> str:
+    """A pattern for any of the words, each in two parts, of which the first ends in a rare letter.
+
+    It looks at most positions once only.
+    """
+    rare = "".join(_forms(start[-1]) for start, _ in words)
+    found = (
+        f"(?<={''.join(f'[{_forms(letter)}]' for letter in start)}){_word(end)}"
+        for start, end in words
+    )
+    return f"[{rare}](?:{'|'.join(found)})"
 
 
-_WORDS = re.compile(_first_letters("previous", "disregard", "newins").encode())
-_plain = f"(?:{'|'.join([*FILLERS, 'aii'])})*+"
+_WORDS = re.compile(
+    _by_rare_letters(("prev", "ious"), ("disreg", "ard"), ("new", "ins"), ("nevv", "ins")).encode()
+)
+_fillers = "|".join([*FILLERS, "aii"])
+_plain = f"(?:{_fillers})*+"
 _OTHER_WORDS = re.compile(f"ignore{_plain}previous{_plain}instructions".encode())
+_INSIDE = re.compile(f"previous(?:{_fillers}|instructions)".encode())
+"""A part of the first phrase that has an end, however many words are between."""
 _ABOVE = re.compile(_word("above").encode())
-_LONG_RUN = re.compile(rb"\x%02x{5,}+" % OTHER_CODE)
+_LONG_RUN = re.compile(rb"%(o)b%(o)b%(o)b%(o)b%(o)b++" % {b"o": rb"\x%02x" % OTHER_CODE})
+"""Written out, it is searched for as fast as a word."""
 _ALONE = re.compile(
     rb"\x%(o)02x(?<![A-Za-z\x%(o)02x]\x%(o)02x)\x%(o)02x{0,3}+(?![A-Za-z])" % {b"o": OTHER_CODE}
 )
@@ -108,41 +125,73 @@ _TAG_START = re.compile(rb"<[/A-Za-z|?!]")
 _QUOTED_BRACKET = re.compile(rb"[\"'][^\"'<>]*[<>][^\"']*[\"']")
 _MARKS = (b"<", b"](", b"][", b"[^", b"\\")
 """Without any of them there is no markup."""
-_BOXES = (b"[ ] ", b"[x] ", b"[X] ")
-_TAGS, *_ALL_MARKUP = MARKUP_BYTES
+_BOX = re.compile(rb"\[[ xX]\] ")
+"""Of a task item."""
+_TAGS, _MARKUP, *_OTHER_MARKUP = MARKUP_BYTES
+_TAG, *_OTHER_TAGS = TAG_BYTES
+_NEAR = 64
+"""Bytes that are read on each side of removed markup."""
+_LONGEST_PART = 20
+"""Letters of "previous instructions", the longest of the parts."""
 
 
 def may_contain_phrase(text: str, shown: bytes) -> bool:
     """Whether `text`, of which `shown` is the shape, may contain a phrase in any disguise."""
     if SEVERAL_CODE in shown:
         shown = shape(without_ligatures(text))
-    return any(map(_is_suspect, _readings(shown)))
+    plain = _decoded(_BOX.sub(b"    ", shown))
+    has_parts = not plain.isascii() or _has_parts(plain)
+    if has_parts and _is_suspect(plain):
+        return True
+    checked = [plain]
+    for pattern in _patterns(plain):
+        pieces = pattern.split(plain)
+        if not has_parts and not _has_parts(_near_removed(pieces)):
+            continue
+        reading = b"".join(pieces)
+        if reading not in checked:
+            if _is_suspect(reading):
+                return True
+            checked.append(reading)
+    return False
 
 
-def _readings(shown: bytes) -> Iterator[bytes]:
-    """The shape with entities decoded, and without markup, as far as they differ."""
-    plain = _decoded(_without_boxes(shown))
-    yield plain
+def _patterns(plain: bytes) -> Iterator[re.Pattern[bytes]]:
+    """Patterns for the markup that other readings leave out, as far as they differ."""
     if not any(mark in plain for mark in _MARKS):
         return
-    has_tags = b"<" in plain and _TAG_START.search(plain) is not None
-    has_quotes = has_tags and _QUOTED_BRACKET.search(plain) is not None
-    patterns = [_TAGS, *_ALL_MARKUP] if has_quotes else [_TAGS, _ALL_MARKUP[0]]
-    if not has_tags:
-        patterns = [_ALL_MARKUP[0]] if any(mark in plain for mark in _MARKS[1:]) else []
-    seen = {plain}
-    for pattern in patterns:
-        reading = pattern.sub(b"", plain)
-        if reading not in seen:
-            seen.add(reading)
-            yield reading
+    if b"<" not in plain or _TAG_START.search(plain) is None:
+        if any(mark in plain for mark in _MARKS[1:]):
+            yield _MARKUP
+        return
+    yield from (_TAGS, _MARKUP)
+    if _QUOTED_BRACKET.search(plain) is not None:
+        tags = _spans(_TAG, plain)
+        for tag, pattern in zip(_OTHER_TAGS, _OTHER_MARKUP, strict=True):
+            if _spans(tag, plain) != tags:
+                yield pattern
 
 
-def _without_boxes(shown: bytes) -> bytes:
-    """The shape without the boxes of task items."""
-    for box in _BOXES:
-        shown = shown.replace(box, b"    ")
-    return shown
+def _spans(pattern: re.Pattern[bytes], plain: bytes) -> list[tuple[int, int]]:
+    return [match.span() for match in pattern.finditer(plain)]
+
+
+def _near_removed(pieces: Sequence[bytes]) -> bytes:
+    """What is left around removed markup; all of it where removals are close to each other.
+
+    A part that is in no piece starts in one and ends in another, so it is in what is left.
+    """
+    if len(pieces) * 4 * _NEAR > sum(map(len, pieces)):
+        return b"".join(pieces)
+    return b"".join(map(_ends, pieces))
+
+
+def _ends(piece: bytes) -> bytes:
+    first, last = piece[:_NEAR], piece[-_NEAR:]
+    is_long = len(piece) > 2 * _NEAR and all(
+        len(_letters(end, False)) >= _LONGEST_PART for end in (first, last)
+    )
+    return first + _BLOCKER + last if is_long else piece
 
 
 def _decoded(shown: bytes) -> bytes:
@@ -186,18 +235,41 @@ def _with_wild(reading: bytes) -> bytes:
     return _ALONE.sub(_BLOCKER, reading).translate(_OTHER_AS_WILD)
 
 
+def _has_parts(reading: bytes) -> bool:
+    """Whether a reading of ASCII characters contains a part without which there is no phrase."""
+    return any(map(_has_part, _plain_letters(reading)))
+
+
+def _has_part(letters: bytes) -> bool:
+    return (
+        b"disregard" in letters
+        or b"newinstructions" in letters
+        or b"nevvinstructions" in letters
+        or _INSIDE.search(letters) is not None
+    )
+
+
+def _plain_letters(reading: bytes) -> Iterator[bytes]:
+    """The letters of a reading without ambiguous characters, as written and as resembled."""
+    yield _letters(reading, False)
+    yield _letters(reading, True).translate(_SIX_AS_G)
+
+
 def _has_words(reading: bytes) -> bool:
     """Whether there may be a phrase in a reading without ambiguous characters."""
-    for resembled in (False, True):
-        letters = _letters(reading, resembled)
-        with_g = letters.translate(_SIX_AS_G)
-        if b"disregard" in with_g and b"above" in letters.translate(_SIX_AS_B):
+    for letters in _plain_letters(reading):
+        if b"newinstructions" in letters or b"nevvinstructions" in letters:
             return True
-        if _OTHER_WORDS.search(with_g) is not None or b"newinstructions" in with_g:
+        if b"disregard" in letters and _has_above(reading):
             return True
-        if b"nevvinstructions" in with_g:
+        if _OTHER_WORDS.search(letters) is not None:
             return True
     return False
+
+
+def _has_above(reading: bytes) -> bool:
+    resembled = _letters(reading, True).translate(_SIX_AS_B)
+    return b"above" in _letters(reading, False) or b"above" in resembled
 
 
 def _letters(reading: bytes, resembled: bool, colons: bool = False) -> bytes:
