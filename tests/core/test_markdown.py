@@ -183,3 +183,8 @@ def test_the_spans_near_a_position_are_those_of_the_whole_text(
 def test_paragraphs_far_from_a_position_are_not_read() -> None:
     text = "Text with `code`.\n\n" * 3
     assert code_and_comments(text, [len(text) - 5]) == code_and_comments(text)[-1:]
+
+
+def test_a_paragraph_in_a_list_is_read_with_its_list() -> None:
+    text = "Text.\n\n- item\n\n    <!-- comment -->\n"
+    assert code_and_comments(text, [text.index("<!--")]) == code_and_comments(text)
