@@ -6,11 +6,11 @@ from benchmarks.disguises import HELD_OUT, KNOWN, disguises
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from metier.safety import screen
 from metier.safety.lookalikes import shape, without_ligatures
 from metier.safety.markup import MARKUP_BYTES
 from metier.safety.phrases import find_phrases, read_closely
 from metier.safety.screen import may_contain_phrase
+from metier.safety.suspects import is_suspect
 
 PIECES = [
     *("ignore", "previous", "instructions", "instruction", "disregard", "above", "new", ":", "all"),
@@ -66,7 +66,7 @@ ASCII_TEXTS = st.lists(
 def test_a_long_text_is_screened_as_if_every_reading_was_read_as_a_whole(text: str) -> None:
     plain = re.sub(r"\[[ xX]\] ", "    ", text).encode()
     whole = [plain, *(pattern.sub(b"", plain) for pattern in MARKUP_BYTES)]
-    assert may_contain_phrase(text, shape(text)) == any(map(screen._is_suspect, whole))
+    assert may_contain_phrase(text, shape(text)) == any(map(is_suspect, whole))
 
 
 @given(LONG_TEXTS)
