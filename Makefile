@@ -30,7 +30,7 @@ format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .
 
 docs: $(VENV)/.installed-dev
-	METIER_WRITE_DOCS=1 $(BIN)/pytest tests/test_docs.py tests/test_walks.py tests/test_schemas.py tests/cli/test_help.py
+	METIER_WRITE_DOCS=1 $(BIN)/pytest tests/test_docs.py tests/test_docs_site.py tests/test_walks.py tests/test_schemas.py tests/cli/test_help.py
 
 bench: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks
