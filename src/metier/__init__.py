@@ -12,8 +12,10 @@ if TYPE_CHECKING:
     from metier.errors import ContractError as ContractError
     from metier.errors import InvalidDocumentError as InvalidDocumentError
     from metier.errors import MetierError as MetierError
+    from metier.errors import ModelError as ModelError
     from metier.errors import NotFoundError as NotFoundError
     from metier.errors import StoreError as StoreError
+    from metier.errors import TrustError as TrustError
     from metier.errors import UsageError as UsageError
     from metier.flow.agent import Agent as Agent
     from metier.inject.abilities import inject_abilities as inject_abilities
@@ -53,6 +55,7 @@ _HOMES = {
     "Issue": "values.outcomes",
     "MetierError": "errors",
     "Model": "values.models",
+    "ModelError": "errors",
     "ModelReply": "values.models",
     "ModelRequest": "values.models",
     "NotFoundError": "errors",
@@ -61,6 +64,7 @@ _HOMES = {
     "StoreError": "errors",
     "ToolContext": "run.tool",
     "ToolError": "run.tool",
+    "TrustError": "errors",
     "UsageError": "errors",
     "abilities_for_task": "select.abilities",
     "inject_abilities": "inject.abilities",
@@ -85,6 +89,7 @@ __all__ = [
     "Issue",
     "MetierError",
     "Model",
+    "ModelError",
     "ModelReply",
     "ModelRequest",
     "NotFoundError",
@@ -93,6 +98,7 @@ __all__ = [
     "StoreError",
     "ToolContext",
     "ToolError",
+    "TrustError",
     "UsageError",
     "__version__",
     "abilities_for_task",
