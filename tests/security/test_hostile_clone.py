@@ -19,7 +19,7 @@ LINES: dict[str, list[tuple[str, ...]]] = {
     "init": [("init",)],
     "trust": [("trust",), ("trust", "--show"), ("trust", "--show", "--json"),
               ("trust", "--accept", f"sha256:{'0' * 64}"), ("trust", "--revoke")],
-    "state": [("state", "adopt"), ("state", "adopt", "/nowhere")],
+    "state": [("state", "prune", "--all"), ("state", "adopt"), ("state", "adopt", "/nowhere")],
     "refresh": [("refresh",)],
     "list": [("list",), ("list", "agents"), ("list", "cards", "--json"), ("list", "--trust-once"),
              ("list", "--capability", "web-search")],
@@ -48,7 +48,8 @@ LINES: dict[str, list[tuple[str, ...]]] = {
     "schedule": [("schedule", "list"), ("schedule", "add", "n", "* * * * *", "standard", "hi"),
                  ("schedule", "remove", "n")],
     "runs": [("runs", "list"), ("runs", "resume", "last"), ("runs", "show", "last"),
-             ("runs", "watch", "last"), ("runs", "resume", "last", "--detach")],
+             ("runs", "watch", "last"), ("runs", "resume", "last", "--detach"),
+             ("runs", "rm", "last")],
     "inject": [("inject", "--task", "extract the pdf tables"),
                ("inject", "--task", "extract the pdf tables", "--json")],
     "hook": [("hook", "stats"), ("hook", "stats", "decisions"), ("hook", "stats", "resume"),
@@ -64,6 +65,9 @@ LINES: dict[str, list[tuple[str, ...]]] = {
                ("doctor", "--host", "codex", "--json")],
     "listing": [("listing",), ("listing", "--host", "codex", "--show"),
                 ("listing", "--host", "claude-code", "--measure", "--yes")],
+    "disable": [("disable", "pdf-tables"), ("disable", "pdf-tables", "--host", "claude-code"),
+                ("disable", "pdf-tables", "--host", "gemini", "--project")],
+    "enable": [("enable", "pdf-tables"), ("enable", "pdf-tables", "--host", "claude-code")],
     "completion": [("completion", "bash")],
 }  # fmt: skip
 """How each command is called; `demo` and `conformance` work on folders that they make."""

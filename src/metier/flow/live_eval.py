@@ -17,6 +17,7 @@ from metier.listing.rules import Shown
 from metier.run.models import Price, ProviderModel
 from metier.run.store import RunStore
 from metier.values.agents import AgentProfile, Limits
+from metier.values.checks import dotted
 from metier.values.documents import Document
 from metier.values.evals import LIVE_AGENT, CaseResult, Evaluation
 from metier.values.files import Kind
@@ -143,7 +144,7 @@ def _price(agency: "Agency", settings: LiveSettings) -> Price | None:
         provider, _, model = settings.model.partition(":")
         raise UsageError(
             f"--max-cost needs the price of '{settings.model}', which is not known",
-            hint=f'set [models.{provider}.prices] "{model}" = {{ input = …, output = … }}, '
+            hint=f"set input and output in [{dotted(('models', provider, model))}], "
             "in dollars per million tokens",
         )
     return price
@@ -303,7 +304,7 @@ async def start(catalog: LiveCatalog, plan: LivePlan, on_event: OnEvent | None =
     agency = catalog.agency
     return await agency.runner.run(
         plan.profile, plan.task, input=plan.input, model=plan.settings.model,
-        documents=agency.documents(), on_event=on_event,
+        documents=agency.documents(), on_event=agency.redacted(on_event),
     )  # fmt: skip
 
 
@@ -319,7 +320,9 @@ async def resume(
     run = eval_run(catalog.agency.store, run_id)
     check_model(catalog.agency, run.request["model"])
     limits = Limits(cost=max_cost) if max_cost is not None else None
-    return await catalog.agency.runner.resume(run.run_id, limits=limits, on_event=on_event)
+    agency = catalog.agency
+    shown = agency.redacted(on_event)
+    return await agency.runner.resume(run.run_id, limits=limits, on_event=shown)
 
 
 def eval_run(store: RunStore, run_id: str) -> RunRecord:

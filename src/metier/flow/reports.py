@@ -2,19 +2,24 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import cache
 from typing import Any, Protocol
 
 from metier.core.nearest import did_you_mean
 from metier.errors import InvalidDocumentError, MetierError, NotFoundError, StoreError
+from metier.safety.redactor import NOTHING, Redactor
 from metier.storage.room import Room
 from metier.values.resolution import Decision, Report
 
 REPORTS = "reports"
 MOST_REPORTS = 100
-REPORT_NAME = re.compile(r"[0-9]{8}T[0-9]{6}\.[0-9]{6}-[0-9a-f]{4}\.json\Z")
+REPORT_NAME = re.compile(r"[0-9]{8}T[0-9]{6}\.[0-9]{6}-[0-9a-f]{4}(-[0-9a-f]{8})?\.json\Z")
 """Other files in the folder are neither read nor deleted."""
+BEFORE_CLIENT = len("20260131T120000.123456-9f3a")
+"""The rest of an id names the client of a server that asked; that of a command has none."""
 LAST = "last"
 SUMMARY = (
     "run_id",
@@ -34,13 +39,16 @@ class ReportStore(Protocol):
 
     def save(self, report_id: str, text: str) -> None: ...
     def prune(self) -> None:
-        """Delete the oldest reports beyond the limit."""
+        """Delete the oldest reports beyond the limit, so that each client keeps its newest."""
 
     def ids(self) -> list[str]:
         """Oldest first."""
 
     def read(self, report_id: str) -> str:
         """The text of a report. Raises `FileNotFoundError` if there is none."""
+
+    def remove(self, report_id: str) -> None:
+        """Delete a report, if it is there."""
 
 
 class ReportFiles:
@@ -56,8 +64,9 @@ class ReportFiles:
         self._room.write(f"{report_id}.json", text.encode())
 
     def prune(self) -> None:
-        for old in self.ids()[:-MOST_REPORTS]:
-            self._room.remove(f"{old}.json")
+        for old in surplus(self.ids(), MOST_REPORTS):
+            with suppress(FileNotFoundError):  # another process was faster
+                self._room.remove(f"{old}.json")
 
     def ids(self) -> list[str]:
         names = self._room.names()
@@ -68,12 +77,36 @@ class ReportFiles:
             raise FileNotFoundError(report_id)
         return self._room.read(f"{report_id}.json").decode()
 
+    def remove(self, report_id: str) -> None:
+        if REPORT_NAME.match(f"{report_id}.json"):
+            with suppress(FileNotFoundError):
+                self._room.remove(f"{report_id}.json")
+
+
+def surplus(ids: Sequence[str], most: int) -> list[str]:
+    """The ids, of these from oldest to newest, that are too many.
+
+    The newest of each client come first, then the second of each, and so on: a burst of one
+    client displaces reports of its own.
+    """
+    seen: Counter[str] = Counter()
+    ranked = []
+    for newer, report_id in enumerate(reversed(ids)):
+        client = report_id[BEFORE_CLIENT:]
+        ranked.append((seen[client], newer, report_id))
+        seen[client] += 1
+    return [report_id for _, _, report_id in sorted(ranked)[most:]]
+
 
 class Reports:
-    """Writes, finds and reads reports; without a store none is kept."""
+    """Writes, finds and reads reports, without the values of secrets.
 
-    def __init__(self, store: ReportStore | None) -> None:
+    Without a store none is kept.
+    """
+
+    def __init__(self, store: ReportStore | None, redactor: Redactor = NOTHING) -> None:
         self._store = store
+        self._redactor = redactor
 
     def keep(self, report: Report) -> str:
         """Store a report and delete the oldest; its path, or "" when it cannot be stored."""
@@ -88,7 +121,7 @@ class Reports:
 
     def _write(self, report: Report) -> None:
         if self._store is not None:
-            self._store.save(report.id, text_of(report))
+            self._store.save(report.id, text_of(self._redactor.value(report)))
 
     def ids(self) -> list[str]:
         """The ids of the stored reports, oldest first. Raises `StoreError`."""
@@ -129,7 +162,7 @@ class Reports:
         if not is_report(data, report_id, fields):
             message = f"report '{report_id}' cannot be read"
             raise InvalidDocumentError(message, hint=f"remove {self._store.where(report_id)}")
-        return Report({key: data[key] for key in fields or data})
+        return self._redactor.value(Report({key: data[key] for key in fields or data}))
 
     def _not_found(self, report_id: str) -> NotFoundError:
         hint = did_you_mean(report_id, self.ids(), "metier reports list")

@@ -14,6 +14,7 @@ from metier.errors import NotFoundError, UsageError
 from metier.flow.agent import Agent
 from metier.flow.agent_powers import check_agent, powers_of
 from metier.flow.live_tries import TRY, live_try
+from metier.flow.redacted_events import redacted_events
 from metier.flow.run_catalog import RunCatalog
 from metier.flow.skill_bodies import NO_BODIES, SkillBodies, skill_bodies, warning
 from metier.flow.state import StateSettings, state_settings
@@ -231,7 +232,7 @@ class Agency:
             async with self._servers(profile):
                 return await self.runner.run(
                     profile, task, input=input, model=name, execution=execution,
-                    documents=self.documents(), on_event=on_event,
+                    documents=self.documents(), on_event=self.redacted(on_event),
                 )  # fmt: skip
 
     def startable(self, agent: str) -> AgentProfile:
@@ -259,7 +260,8 @@ class Agency:
         with using(model) if model is not None else contextlib.nullcontext():
             async with self._servers(AgentProfile.of(run.profile)):
                 limits = now.limits if now is not None else None
-                return await self.runner.resume(run_id, limits=limits, on_event=on_event)
+                shown = self.redacted(on_event)
+                return await self.runner.resume(run_id, limits=limits, on_event=shown)
 
     async def fork(
         self,
@@ -273,7 +275,12 @@ class Agency:
         profile = AgentProfile.of(self.store.run(run_id).profile)
         self.check_stored(profile)
         async with self._servers(profile):
-            return await self.runner.fork(run_id, checkpoint_id, input=input, on_event=on_event)
+            shown = self.redacted(on_event)
+            return await self.runner.fork(run_id, checkpoint_id, input=input, on_event=shown)
+
+    def redacted(self, on_event: OnEvent | None) -> OnEvent | None:
+        """A listener to events without the values of secrets."""
+        return on_event and redacted_events(self._catalog.redactor, on_event)
 
     def result(self, run_id: str) -> RunResult:
         """The stored state of a run. Raises `NotFoundError`."""

@@ -15,6 +15,8 @@ StepState = Literal[
 DONE: tuple[StepState, ...] = ("succeeded", "skipped")
 """Steps in these states are not run again by a resume."""
 RESUMABLE: tuple[RunState, ...] = ("pending", "failed", "cancelled")
+ENDED: tuple[RunState, ...] = ("succeeded", "rolled_back", "rollback_incomplete")
+"""Runs in these states cannot be resumed."""
 
 
 class Usage(NamedTuple):
