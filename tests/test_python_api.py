@@ -239,6 +239,8 @@ def test_a_closed_stream_cancels_its_run(catalog: Catalog) -> None:
         async with catalog.stream(Agent("clerk", "Waits.", model=Slow()), "x") as stream:
             event = await anext(stream)
             await started.wait()
+        with pytest.raises(UsageError, match="was cancelled"):
+            _ = stream.result
         return event.run_id
 
     run_id = asyncio.run(leave_early())
