@@ -21,6 +21,8 @@ SCHEMA_OF = {
     "init": "init",
     "trust --show": "trust",
     "trust --skill": "reviews",
+    "trust --mcp": "mcp-review",
+    "inspect": "inspection",
     "lock": "lock-written",
     "verify": "verify",
     "diff": "reviews",

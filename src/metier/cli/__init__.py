@@ -23,6 +23,7 @@ COMMANDS = {
     "init": "Set up this folder as a workspace.",
     "import": "Bring the documents of other tools into this workspace.",
     "trust": "Show what a workspace may do, and decide whether it may.",
+    "inspect": "Say what something would add, before you install it.",
     "lock": "Write metier.lock: what the skills of this workspace consist of.",
     "verify": "Compare the skills of this workspace with metier.lock.",
     "diff": "Show what changed in a skill since you reviewed it.",
