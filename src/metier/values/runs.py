@@ -227,8 +227,10 @@ class RunResult(NamedTuple):
 
     @property
     def errors(self) -> list[Failure]:
-        """The failures of steps, each once."""
+        """The failures of steps, each once; else what ended the run before a step failed."""
         failures = [step.failure for step in self.steps if step.failure is not None]
+        if not failures and self.run.failure is not None:
+            failures = [self.run.failure]
         return list(dict.fromkeys(failures))
 
     def to_json(self) -> dict[str, Any]:
