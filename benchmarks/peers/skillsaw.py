@@ -1,0 +1,28 @@
+"""skillsaw: a configurable linter of skills, plugins and agent context."""
+
+import json
+from pathlib import Path
+
+from benchmarks.peers.protocol import Linted, Linter, Peer
+
+
+def _command(programs: Path, skills: Path) -> list[str]:
+    return [str(programs / "skillsaw"), "lint", "--format", "json", str(skills)]
+
+
+def _linted(output: str, _errors: str) -> Linted:
+    report = json.loads(output)
+    return Linted(report["stats"]["skills"], len(report["violations"]))
+
+
+PEER = Peer(
+    name="skillsaw",
+    packages=("skillsaw",),
+    about="linter of skills, plugins and agent context",
+    strengths=(
+        "Rules of your own, as files of a repository or as installable plugins.",
+        "Judges the prose: weak wording, contradictions, what is buried in the middle.",
+        "Makes HTML documentation of plugins and skills, and scaffolds new ones.",
+    ),
+    lint=Linter(command=_command, read=_linted),
+)
