@@ -12,10 +12,10 @@ from benchmarks.folders import own_folders
 from benchmarks.peers import measuring
 from benchmarks.peers.__main__ import installed
 from benchmarks.peers.environments import CONSTRAINTS, Missing, environment
-from benchmarks.peers.inputs import Input
+from benchmarks.peers.inputs import Input, some_skills
 from benchmarks.peers.known import PEERS
 from benchmarks.peers.measuring import Measuring, kill_counts, quality
-from benchmarks.peers.processes import Done, Failed, Tool
+from benchmarks.peers.processes import Done, Failed, Tool, failure_line
 from benchmarks.peers.protocol import Linted, Linter, Peer
 from benchmarks.peers.report import Context, Row, as_json, page, ratio, terminal_table
 from benchmarks.quality.data import Task
@@ -63,6 +63,9 @@ def test_the_page_says_when_with_what_and_what_was_not_measured() -> None:
     assert "| skillport 1.1.2 | 1.50 s | 3.00 s | 300 MB | 15 | 5 |  |" in text
     assert r"no a\|b" in text
     assert text.index("## Index 5 skills") < text.index("## Kill -9")
+    assert "less CPU time than metier:\n\n- none\n" in text
+    faster = Row("index 5 skills", "SQLite FTS5", "3.40.1", {}, 0.1, 0.05, 20.0)
+    assert "\n- SQLite FTS5, index 5 skills: 0.25 ×\n" in page([*ROWS, faster], CONTEXT)
     assert "## What was not measured" in text
     assert "busy" not in text
     assert "busy with other work" in page(ROWS, CONTEXT._replace(is_busy=True))
@@ -125,6 +128,42 @@ def test_quality_is_the_mean_over_the_tasks() -> None:
     tasks = [Task("draw", frozenset(["a"])), Task("paint", frozenset(["b"]))]
     given = Input("x", Path(), 2, tasks)
     assert quality([["a"], ["a", "b"]], given) == "81.5 / 50.0"
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("", "no message"),
+        ("error: no folder\n", "error: no folder"),
+        ("│ ValueError: bad │\n╰──────╯\n", "ValueError: bad"),
+        ("KeyError: 'a'\nExtension modules: b, c\n", "KeyError: 'a'"),
+    ],
+)
+def test_a_failure_is_the_last_line_that_names_an_error(text: str, line: str) -> None:
+    assert failure_line(text) == line
+
+
+def test_all_tools_get_the_same_skills_and_none_that_stops_one_of_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    corpus = tmp_path / "mine"
+    matter = "name: {}\ndescription: one two three four five six seven eight"
+    for folder, text in (
+        ("a/chart", matter.format("chart")),
+        ("a/chart/inner", matter.format("inner")),
+        ("b/chart", matter.format("painter")),
+        ("c/dated", matter.format("dated") + "\nupdated: 2026-01-31"),
+        ("d/twice", matter.format("chart")),
+    ):
+        (corpus / folder).mkdir(parents=True)
+        (corpus / folder / "SKILL.md").write_text(f"---\n{text}\n---\n\nX\n")
+    monkeypatch.setenv("METIER_CORPUS", str(corpus))
+    given, made_of = some_skills(tmp_path / "scratch", 10)
+    files = [str(file.relative_to(given.skills)) for file in given.skills.rglob("SKILL.md")]
+    assert {*files} == {f"{name}/SKILL.md" for name in ("chart", "chart-2", "inner", "twice")}
+    assert made_of == "the files of mine, without 1 that stop the index of a tool"
+    assert {name for task in given.tasks for name in task.relevant} == {"chart-2", "inner"}
+    assert {task.text for task in given.tasks} == {"one three five seven"}
 
 
 @pytest.fixture

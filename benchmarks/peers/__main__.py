@@ -33,7 +33,7 @@ def main() -> int:
     ):
         scratch = Path(folder).resolve()
         names = dict.fromkeys([METIER.name, *(options.peers or PEERS)])
-        tools, skipped = installed(list(names), Path(options.environments), scratch)
+        tools, skipped = installed(list(names), Path(options.environments).resolve(), scratch)
         given, made_of = some_skills(scratch, options.skills)
         context = Context(
             date=datetime.date.today().isoformat(),

@@ -67,10 +67,10 @@ PEER = Peer(
     packages=("dbos",),
     about="on SQLite; its documentation recommends PostgreSQL",
     strengths=(
-        "Makes ordinary Python functions durable; no workflow document to write.",
-        "Queues with rate limits and priorities, messages between workflows, transactions of your"
-        " own data in the same database as the step.",
-        "Also for TypeScript, Go and Java; a console to watch and steer workflows.",
+        "Makes ordinary Python functions durable: loops and branches are code, no document.",
+        "Messages and events between workflows, durable sleep, and transactions that record a step"
+        " together with your own data.",
+        "Also for TypeScript, Go, Java and Rust. metier itself uses DBOS to hand out runs.",
     ),
     runs=Runs(
         store="SQLite as DBOS opens it",

@@ -1,5 +1,6 @@
 """An environment for each peer, made once, with pinned versions."""
 
+import sqlite3
 import subprocess
 import sys
 import venv
@@ -51,8 +52,6 @@ def environment(peer: Peer, folder: Path) -> Environment | Missing:
 
 
 def _own_version(peer: Peer) -> str:
-    import sqlite3
-
     return version("metier") if peer.name == "metier" else sqlite3.sqlite_version
 
 

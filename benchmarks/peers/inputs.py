@@ -1,8 +1,9 @@
 """What all peers are measured on: the same folders of skills, and the same tasks."""
 
-import re
+import json
 import shutil
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,6 +20,7 @@ from benchmarks.quality.data import (
 )
 
 MOST_TASKS = 300
+SKILL = "SKILL.md"
 SETS = {
     "MetaTool, one tool": "metatool/single",
     "MetaTool, several tools": "metatool/multi",
@@ -52,13 +54,22 @@ def some_skills(scratch: Path, count: int) -> tuple[Input, str]:
     Each task is every second word of the description of a skill, which is to be found again.
     """
     everything, made_of = unpack(scratch / "corpus", count)
-    files = sorted(everything.rglob("SKILL.md"))
-    chosen = files[:: max(1, len(files) // count)][:count]
+    files = sorted(everything.rglob(SKILL))
+    plain = [file for file in files if _is_plain(file)]
+    chosen = plain[:: max(1, len(plain) // count)][:count]
     skills = _workspace(scratch / "real")
     for file in chosen:
-        shutil.copytree(file.parent, _free(skills / file.parent.name))
+        shutil.copytree(
+            file.parent, _free(skills / file.parent.name), ignore=_skills_below(file.parent)
+        )
     shutil.rmtree(everything)
-    return Input("known item", skills, len(chosen), list(_known_items(skills))), made_of
+    left_out = f"{made_of}, without {len(files) - len(plain):,} that stop the index of a tool"
+    return Input("known item", skills, len(chosen), list(_known_items(skills))), left_out
+
+
+def _skills_below(folder: Path) -> Callable[[str, list[str]], list[str]]:
+    """What not to copy: skills in a skill, which some tools find and others do not."""
+    return lambda at, _names: [] if at == str(folder) else [SKILL]
 
 
 def _workspace(root: Path) -> Path:
@@ -78,20 +89,44 @@ def _free(folder: Path) -> Path:
 
 
 def _known_items(skills: Path) -> Iterator[Task]:
-    folders = sorted(skills.iterdir())
+    """Skills with a name of their own: of several with one name, metier keeps the first."""
+    names = {folder: _name(folder) for folder in sorted(skills.iterdir())}
+    counts = Counter(names.values())
+    folders = [folder for folder, name in names.items() if counts[name] == 1]
     for folder in folders[:: max(1, len(folders) // MOST_TASKS)]:
-        words = _description(folder / "SKILL.md").split()[:24:2]
+        words = _description(folder / SKILL).split()[:24:2]
         if len(words) > 3:
             yield Task(" ".join(words), frozenset([folder.name]))
 
 
-def _description(file: Path) -> str:
-    matter = re.match(r"---\n(.*?)\n---", file.read_text("utf-8", errors="replace"), re.DOTALL)
+def _is_plain(file: Path) -> bool:
+    """Whether no tool fails for it; what each does with other files is measured apart."""
     try:
-        read: Any = yaml.load(matter[1], yaml.CSafeLoader) if matter else {}
-    except yaml.YAMLError:
-        return ""
-    return str(read.get("description") or "") if isinstance(read, dict) else ""
+        file.read_text("utf-8")
+        matter = _matter(file)
+        json.dumps(matter)
+    except (UnicodeDecodeError, TypeError):
+        return False
+    return all(isinstance(matter.get(key, ""), str) for key in ("name", "description"))
+
+
+def _name(folder: Path) -> str:
+    return str(_matter(folder / SKILL).get("name") or folder.name)
+
+
+def _description(file: Path) -> str:
+    return str(_matter(file).get("description") or "")
+
+
+def _matter(file: Path) -> dict[str, Any]:
+    """Front matter as YAML reads it; nothing if it is none."""
+    text = file.read_text("utf-8", errors="replace")
+    found = text.split("---", 2) if text.startswith("---") else []
+    try:
+        read: Any = yaml.load(found[1], yaml.CSafeLoader) if len(found) == 3 else {}
+    except (yaml.YAMLError, ValueError):
+        return {}
+    return read if isinstance(read, dict) else {}
 
 
 def public_sets(scratch: Path) -> Iterator[Input]:
@@ -116,7 +151,7 @@ def bad_workspaces(scratch: Path) -> Iterator[tuple[str, Path]]:
         skills = _workspace(scratch / f"bad-{number}")
         for good in range(GOOD):
             (skills / f"chart-{good}").mkdir()
-            (skills / f"chart-{good}" / "SKILL.md").write_text(_GOOD.format(good))
+            (skills / f"chart-{good}" / SKILL).write_text(_GOOD.format(good))
         (skills / "bad").mkdir()
-        (skills / "bad" / "SKILL.md").write_bytes(content)
+        (skills / "bad" / SKILL).write_bytes(content)
         yield kind, skills

@@ -70,7 +70,7 @@ PEER = Peer(
     about='AsyncSqliteSaver, `durability="sync"`',
     strengths=(
         "Any graph of Python functions: cycles, branches, parallel nodes, typed state.",
-        "Earlier states of a run can be inspected, changed and continued from.",
+        "A node can stop for a human and go on with the answer; earlier states can be edited.",
         "Integrations, hosted deployment and tracing of a large ecosystem.",
     ),
     runs=_runs("sync", "SQLite, WAL, full sync; the whole state with each step"),

@@ -15,6 +15,7 @@ from benchmarks.quality.metrics import hit, ndcg
 
 RUNS, STEPS = 20, 10
 KILLED_STEPS, KILLS = 100, 3
+_FAILURE = "failure.txt"
 
 
 class Measuring:
@@ -53,7 +54,7 @@ class Measuring:
         """How well public sets are ranked; measured once, it is the same every time."""
         for tool in self._tools:
             if tool.peer.search and sets:
-                cells = {_set_name(one): self._quality(tool, one) for one in sets}
+                cells = {one.name: self._quality(tool, one) for one in sets}
                 yield self._row("ranking of public sets", tool, cells)
 
     def _quality(self, tool: Tool, given: Input) -> str:
@@ -121,16 +122,20 @@ class Measuring:
         return kill_counts(before, after, failed=isinstance(outcome, Failed))
 
     def _indexed(self, tools: Sequence[Tool], given: Input) -> dict[str, Path]:
-        """The folders in which each tool has indexed the skills."""
+        """The folders in which each tool has indexed the skills, or has failed to."""
         states = {tool.peer.name: self._new() for tool in tools}
         for tool in tools:
-            self._index(tool, given, states[tool.peer.name])
+            outcome = self._index(tool, given, states[tool.peer.name])
+            if isinstance(outcome, Failed):
+                (states[tool.peer.name] / _FAILURE).write_text(outcome.reason)
         return states
 
     def _index(self, tool: Tool, given: Input, state: Path) -> Outcome:
         return tool.work("index", given.skills, state)
 
     def _search(self, tool: Tool, given: Input, state: Path) -> Outcome:
+        if (state / _FAILURE).exists():
+            return Failed((state / _FAILURE).read_text())
         tasks = state / "tasks.json"
         tasks.write_text(json.dumps([task.text for task in given.tasks]))
         return tool.work("search", given.skills, state, tasks)
@@ -177,10 +182,6 @@ def quality(answers: Sequence[Sequence[str]], given: Input) -> str:
     gain = sum(ndcg(found, task.relevant) for found, task in pairs) / len(pairs)
     hits = sum(hit(found, task.relevant) for found, task in pairs) / len(pairs)
     return f"{gain * 100:.1f} / {hits * 100:.1f}"
-
-
-def _set_name(given: Input) -> str:
-    return f"{given.name} ({given.size:,} skills, {len(given.tasks)} tasks)"
 
 
 def _skills_cell(count: int) -> dict[str, str]:

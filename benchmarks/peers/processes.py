@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from benchmarks.peers.protocol import Linted, Peer
 REPOSITORY = Path(__file__).resolve().parents[2]
 _LAUNCHER = str(Path(__file__).with_name("launcher.py"))
 _LONGEST = 900.0
+_NAMES_ERROR = re.compile(r"Fatal Python error|[\w.]*(Error|Exception)\b")
 
 
 class Cost(NamedTuple):
@@ -102,14 +104,14 @@ class Tool(NamedTuple):
             check=False,
         )
         if launched.returncode:
-            return Failed(_last_line(launched.stderr))
+            return Failed(failure_line(launched.stderr))
         cost = Cost(**json.loads(launched.stdout))
         if cost.status is None:
             return Failed(f"no result within {_LONGEST:.0f} s")
         try:
             return Done(cost, read(cost))
         except (ValueError, KeyError, TypeError):
-            return Failed(_last_line(cost.errors or cost.output))
+            return Failed(failure_line(cost.errors or cost.output))
 
 
 def _read_json(cost: Cost) -> Any:
@@ -122,7 +124,9 @@ def _read_lint(cost: Cost, read: Callable[[str, str], Linted]) -> Linted:
     return read(cost.output, cost.errors)
 
 
-def _last_line(text: str) -> str:
-    lines = [line.strip(" │") for line in text.splitlines()]
+def failure_line(text: str) -> str:
+    """The last line that names an error, else the last one with words."""
+    lines = [line.strip(" │╭╮╰╯─") for line in text.splitlines()]
     lines = [line for line in lines if any(map(str.isalnum, line))]
-    return lines[-1][:120] if lines else "no message"
+    errors = [line for line in lines if _NAMES_ERROR.match(line)]
+    return (errors or lines or ["no message"])[-1][:100]

@@ -91,7 +91,14 @@ def _seconds(value: float | None) -> str:
 
 def page(rows: Sequence[Row], context: Context) -> str:
     """The comparison as a page, with what the others do better and what was not measured."""
-    parts = [_opening(context), *_tables(rows), _STRENGTHS + _strengths(), _NOT_MEASURED]
+    parts = [
+        _opening(context),
+        *_tables(rows),
+        _BETTER,
+        _cheaper(rows),
+        _strengths(),
+        _NOT_MEASURED,
+    ]
     return "\n\n".join(parts) + "\n"
 
 
@@ -116,8 +123,20 @@ def _note(what: str) -> str:
     return next((f"{text}\n\n" for start, text in _NOTES.items() if what.startswith(start)), "")
 
 
-def _strengths() -> str:
+def _cheaper(rows: Sequence[Row]) -> str:
+    """Where a tool needs less CPU time than metier, from the figures of the run."""
+    lines = [
+        f"- {row.tool}, {row.what}: {value:.2g} ×"
+        for row in rows
+        if (value := ratio(row, rows)) is not None and value < 1
+    ]
     return "\n".join(
+        ["Measured above, with less CPU time than metier:", "", *(lines or ["- none"])]
+    )
+
+
+def _strengths() -> str:
+    return "From their documentation, not measured:\n\n" + "\n".join(
         f"- **{peer.name}** ({peer.about}): {' '.join(peer.strengths)}"
         for peer in PEERS.values()
         if peer.strengths
@@ -146,11 +165,11 @@ From the start of the process to an index that can be asked. metier reads bodies
 files without front matter and skills whose name another skill has; fastmcp only lists.""",
     "search": """\
 One answer of an open index, the median of all tasks. A task is every second word of a skill's own
-description, and that skill is to be found again. skillport indexes names and descriptions only;
-metier also says why each skill fires or not.""",
+description, and that skill is to be found again; its name occurs once. skillport indexes names and
+descriptions only; metier also says why each skill fires or not.""",
     "ranking": """\
-nDCG@10 / hit@1, in percent. metier's weights were chosen with these sets in view; a sentence
-encoder ranks some of them better: [quality](quality.md) has both, and intervals.""",
+nDCG@10 / hit@1, in percent, at most 300 tasks a set. metier's weights were chosen with these sets
+in view, and a sentence encoder ranks some of them better: [quality](quality.md) has intervals.""",
     "lint 20 good": "How many of the 21 files the linter looked at.",
     "lint": """\
 The whole command. More findings are not better ones: the rules differ, and nobody has judged the
@@ -164,12 +183,7 @@ The process is killed when half of the steps are done, and the run is resumed in
 is finished when its effect is there: a kill between the effect and the record makes it run again in
 every tool.""",
 }
-_STRENGTHS = """\
-## What the others do better
-
-From their documentation, not measured:
-
-"""
+_BETTER = "## What the others do better"
 _NOT_MEASURED = """\
 ## What was not measured
 

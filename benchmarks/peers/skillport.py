@@ -1,6 +1,7 @@
 """skillport: an index in LanceDB behind an MCP server, and a validator."""
 
 import json
+import re
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,12 @@ def _index(skills: Path, state: Path) -> int:
 def _search(skills: Path, state: Path) -> Search:
     find = import_module("skillport.modules.skills.public.search").search_skills
     config = _config(skills, state)
-    return lambda task: [one.id for one in find(task, limit=DEPTH, config=config).skills]
+
+    def search(task: str) -> list[str]:
+        plain = re.sub(r"[^\w\s]", " ", task)  # an apostrophe is a syntax error
+        return [one.id for one in find(plain, limit=DEPTH, config=config).skills]
+
+    return search
 
 
 def _lint_command(programs: Path, skills: Path) -> list[str]:
@@ -39,7 +45,7 @@ def _linted(output: str, _errors: str) -> Linted:
 PEER = Peer(
     name="skillport",
     packages=("skillport", "skillport-mcp"),
-    about="MCP server and command line for skills; without embeddings, its default",
+    about="MCP server and command line; no embeddings, its default; tasks without punctuation",
     strengths=(
         "Installs and updates skills from GitHub addresses and archives.",
         "Filters what each client sees by category, namespace or name.",

@@ -29,7 +29,9 @@ PEER = Peer(
     name="skills-ref",
     packages=("skills-ref",),
     about="the reference validator; all skills in one process, through its Python interface",
-    strengths=("By the authors of the format: what it accepts is valid, by definition.",),
+    strengths=(
+        "The reference implementation, by the authors of the format; two small dependencies.",
+    ),
     lint=Linter(command=_command, read=_linted),
 )
 

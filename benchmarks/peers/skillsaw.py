@@ -21,7 +21,7 @@ PEER = Peer(
     about="linter of skills, plugins and agent context",
     strengths=(
         "Rules of your own, as files of a repository or as installable plugins.",
-        "Judges the prose: weak wording, contradictions, what is buried in the middle.",
+        "Judges the prose: hedging, tautologies, prohibitions without an alternative.",
         "Makes HTML documentation of plugins and skills, and scaffolds new ones.",
     ),
     lint=Linter(command=_command, read=_linted),
