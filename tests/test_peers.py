@@ -12,7 +12,7 @@ from benchmarks.folders import own_folders
 from benchmarks.peers import measuring
 from benchmarks.peers.__main__ import installed
 from benchmarks.peers.environments import CONSTRAINTS, Missing, environment
-from benchmarks.peers.inputs import Input, some_skills
+from benchmarks.peers.inputs import Input, bad_workspaces, some_skills
 from benchmarks.peers.known import PEERS
 from benchmarks.peers.measuring import Measuring, kill_counts, quality
 from benchmarks.peers.processes import Done, Failed, Tool, failure_line
@@ -197,6 +197,17 @@ def test_metier_and_full_text_search_find_a_skill_in_processes_of_their_own(scra
     assert [row.cells["nDCG@10 / hit@1"] for row in found] == ["100.0 / 100.0"] * 2
     assert all(row.wall and row.cpu is not None and row.memory for row in found)
     assert set(rows[-1].cells.values()) == {"100.0 / 100.0"}
+
+
+@pytest.mark.slow
+def test_each_index_starts_without_what_another_kept(scratch: Path) -> None:
+    ((_, skills), *_) = bad_workspaces(scratch)
+    for tool in tools_of(scratch, "metier", "SQLite FTS5"):
+        for name in ("first", "second"):
+            state = scratch / f"{tool.peer.name}-{name}"
+            state.mkdir(0o700)
+            assert isinstance(tool.work("index", skills, state), Done)
+            assert any(file.suffix == ".db" for file in state.rglob("*"))
 
 
 @pytest.mark.slow

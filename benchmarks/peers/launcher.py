@@ -28,6 +28,9 @@ def main() -> None:
         os.killpg(process.pid, signal.SIGKILL)
         output, errors = process.communicate()
         status = None
+    except KeyboardInterrupt:
+        os.killpg(process.pid, signal.SIGKILL)
+        raise
     wall = time.perf_counter() - start
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     scale = 1024 * 1024 if sys.platform == "darwin" else 1024

@@ -12,24 +12,27 @@ from typing import Any
 from benchmarks.peers.protocol import DEPTH, Act, Batch, Linted, Linter, Peer, Runs, Search
 
 
-def _index(skills: Path, _state: Path) -> int:
-    from metier import Catalog
-
-    with Catalog.open(skills.parent, home="/nowhere") as catalog:
+def _index(skills: Path, state: Path) -> int:
+    with _catalog(skills, state) as catalog:
         catalog.refresh()
         return len(catalog.skills())
 
 
-def _search(skills: Path, _state: Path) -> Search:
-    from metier import Catalog
-
-    catalog = Catalog.open(skills.parent, home="/nowhere")
+def _search(skills: Path, state: Path) -> Search:
+    catalog = _catalog(skills, state)
 
     def search(task: str) -> list[str]:
         answer = catalog.which(task, limit=DEPTH, everything=False)
         return [os.path.basename(os.path.dirname(one.path)) for one in answer.skills]
 
     return search
+
+
+def _catalog(skills: Path, state: Path) -> Any:
+    from metier import Catalog
+
+    os.environ["METIER_STATE_DIR"] = str(state)
+    return Catalog.open(skills.parent, home="/nowhere")
 
 
 def _lint_command(_programs: Path, skills: Path) -> list[str]:

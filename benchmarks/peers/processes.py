@@ -9,10 +9,12 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from benchmarks.peers.environments import Environment
-from benchmarks.peers.protocol import Linted, Peer
+from benchmarks.peers.protocol import Peer
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 _LAUNCHER = str(Path(__file__).with_name("launcher.py"))
@@ -61,11 +63,13 @@ class Tool(NamedTuple):
         return self._run(self._worker(operation, *arguments), _read_json)
 
     def lint(self, skills: Path) -> Outcome:
-        """The peer's own command; what it finds may make it exit with any status."""
+        """The peer's own command, without what an earlier one kept; it may exit with any status."""
         linter = self.peer.lint
         assert linter is not None
         command = linter.command(self.environment.programs, skills)
-        return self._run(command, lambda cost: _read_lint(cost, linter.read))
+        with TemporaryDirectory(dir=self.home) as fresh:
+            kept = {"HOME": fresh, "METIER_STATE_DIR": fresh}
+            return self._run(command, lambda cost: linter.read(cost.output, cost.errors), kept)
 
     def kill(self, operation: str, *arguments: object, when: Callable[[], bool]) -> bool:
         """Start an operation and kill it at that moment; whether it was still running."""
@@ -94,10 +98,15 @@ class Tool(NamedTuple):
     def _surroundings(self) -> Mapping[str, str]:
         return {**os.environ, "HOME": str(self.home), "PYTHONPATH": str(REPOSITORY)}
 
-    def _run(self, command: Sequence[str], read: Callable[[Cost], Any]) -> Outcome:
+    def _run(
+        self,
+        command: Sequence[str],
+        read: Callable[[Cost], Any],
+        kept: Mapping[str, str] = MappingProxyType({}),
+    ) -> Outcome:
         launched = subprocess.run(
             [sys.executable, "-I", "-S", _LAUNCHER, str(_LONGEST), *command],
-            env=self._surroundings(),
+            env={**self._surroundings(), **kept},
             cwd=self.home,
             capture_output=True,
             text=True,
@@ -118,10 +127,6 @@ def _read_json(cost: Cost) -> Any:
     if cost.status:
         raise ValueError(cost.status)
     return json.loads(cost.output.splitlines()[-1])
-
-
-def _read_lint(cost: Cost, read: Callable[[str, str], Linted]) -> Linted:
-    return read(cost.output, cost.errors)
 
 
 def failure_line(text: str) -> str:

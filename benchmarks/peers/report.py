@@ -181,7 +181,8 @@ writes while the next step runs. metier records steps of several runs in one com
     "kill": """\
 The process is killed when half of the steps are done, and the run is resumed in a new one. A step
 is finished when its effect is there: a kill between the effect and the record makes it run again in
-every tool.""",
+every tool. LangGraph's async mode records in the background: how many steps run again varies widely
+with how far the disk is behind.""",
 }
 _BETTER = "## What the others do better"
 _NOT_MEASURED = """\
