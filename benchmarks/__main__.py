@@ -22,6 +22,7 @@ from benchmarks import (
     learning,
     lint,
     listing,
+    lsp,
     mcp,
     overlap,
     postgres,
@@ -57,6 +58,7 @@ SUITES = {
     "postgres": postgres,
     "workers": workers,
     "mcp": mcp,
+    "lsp": lsp,
     "web": web,
 }
 

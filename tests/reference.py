@@ -20,6 +20,10 @@ SCHEMA_OF = {
     "import": "import",
     "init": "init",
     "trust --show": "trust",
+    "trust --skill": "reviews",
+    "lock": "lock-written",
+    "verify": "verify",
+    "diff": "reviews",
     "state adopt": "state-adopted",
     "state copy": "state-copied",
     "state show": "state",
@@ -82,6 +86,7 @@ SCHEMA_OF = {
 """Which schema the output of a command follows when it is told `--json`."""
 OTHER_HOMES = {
     "the files in `agents/`: [agents](../agents.md)": "agent-profile",
+    "`metier.lock`: [locks](../locks.md)": "lock",
     "`.dci/aliases.v1.json`, `metier resolve --aliases FILE`": "aliases",
     "`.dci/state/reliability.v1.json`, what `metier history record` and runs store": "reliability",
     "the files in `.metier/reports/`, `Resolution.report`": "capability-resolution-report",
@@ -144,7 +149,7 @@ def findings_page() -> str:
     parts.append("| code | severity | title | `--fix` |\n|---|---|---|---|")
     parts[-1] += "".join(
         f"\n| [{code}](#{code.lower()}) | {rule.severity} | {rule.title} "
-        f"| {'yes' if rule.fixable else ''} |"
+        f"| {('with `--unsafe`' if rule.unsafe else 'yes') if rule.fixable else ''} |"
         for code, rule in CODES.items()
     )
     for code, rule in CODES.items():

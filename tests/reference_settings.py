@@ -50,6 +50,11 @@ MEANINGS = {
     "lint.per-file-ignores": (
         'patterns and the codes to ignore there: `"skills/vendor/*" = ["SK"]`'
     ),
+    "lint.rules": (
+        "`[lint.rules.CODE]`: a rule of one's own, a regular expression or a check of a field:"
+        " [own rules](../own-rules.md)"
+    ),
+    "lint.plugins": "entry points of installed packages whose lint rules are used",
     "selection.scorer": (
         "how agents are selected: `spec`, or `learned`: by what their example tasks teach"
         " ([examples](../examples.md))"
@@ -64,6 +69,18 @@ MEANINGS = {
         '`[teams."FOLDER"]`: a folder that belongs to a team, with `name` (else the last part of'
         " the folder), `owner` and `disabled`, a list of its documents to exclude:"
         " [teams](../teams.md)"
+    ),
+    "trust.workspace": (
+        "how far the skills of the workspace are trusted: `always`, `on-first-use`, `ask` or"
+        " `never`: [locks and reviews](../locks.md). A workspace can only tighten this and the next"
+        " four"
+    ),
+    "trust.user": "the same for your own folders, such as `~/.claude/skills`",
+    "trust.plugins": "the same for installed plugins",
+    "trust.mounts": "the same for mounts",
+    "trust.sources": (
+        'the same for one source, by its label or the name of a plugin: `{ team = "ask" }`;'
+        " stronger than the four above"
     ),
     "probes": (
         "commands that try whether a skill really provides a capability: `[probes.web-search]`"

@@ -12,13 +12,12 @@ from metier.discover.roots import roots_for
 from metier.errors import DamagedError, UsageError
 from metier.flow.boundary import RECORD, Boundary, open_boundary, untrusted_error
 from metier.flow.boundary import workspace_of as workspace_of
+from metier.flow.catalog_reading import CatalogReading
 from metier.flow.queries import Queries
 from metier.flow.reading import Refreshed as Refreshed
 from metier.flow.reading import (
     read_again,
-    read_documents,
     read_skills,
-    team_folders,
     user_roots,
     workspace_roots,
 )
@@ -28,7 +27,6 @@ from metier.flow.state import is_shared
 from metier.index.refresh import OnProgress, refresh_documents
 from metier.index.skills import SkillRepository
 from metier.index.store import Store
-from metier.index.trail import kept_trail
 from metier.storage.database import IN_MEMORY
 from metier.storage.hook_files import allow, forbid
 from metier.storage.places import state_room, user_home, user_room
@@ -78,6 +76,7 @@ class Catalog(Queries, RunMethods, ReportMethods):
         self._home = home or user_home(os.environ)
         self._is_users = False
         self._skills = SkillRepository(store, read_skills)
+        self._reading = CatalogReading(self.workspace, store)
         self.source_issues: list[Issue] = []
         """What no refresh can read: sources of cards, patterns that no folder matches."""
 
@@ -203,6 +202,7 @@ class Catalog(Queries, RunMethods, ReportMethods):
         With an encoder in the settings, new texts are encoded, unless not `encode`.
         """
         changes = refresh_documents(self.store, self._read, on_progress=on_progress)
+        self._reading.keep()
         self.examples.learn()
         if self.config.encoder is not None and encode:
             self.encoding.refresh(on_encoded)
@@ -210,12 +210,9 @@ class Catalog(Queries, RunMethods, ReportMethods):
 
     def _read(self) -> Reading:
         roots, self.source_issues = self._roots()
-        off, own_off = self.config.disabled, self.config.own_disabled
-        known = kept_trail(self.store)
-        return read_documents(
-            roots, disabled=off, own_disabled=own_off, ordered=False, known=known,
-            teams=team_folders(self.workspace, self.config),
-        )  # fmt: skip
+        reading = self._reading.read(roots, self.config)
+        self.source_issues += self._reading.issues
+        return reading
 
     def _roots(self) -> tuple[list[Root], list[Issue]]:
         if self._is_users:

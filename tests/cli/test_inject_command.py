@@ -180,6 +180,7 @@ INJECTION = record(
             message=TEXT,
             hint=TEXT,
             fixable=BOOLEAN,
+            hosts={"type": "object"},
         )
     ),
 )

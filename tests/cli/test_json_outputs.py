@@ -175,6 +175,7 @@ def mess(tmp_path: Path) -> Path:
 
 EVERYWHERE = [
     *(("list", ("list", PLURAL[kind], *more)) for kind in KINDS for more in ((), ("--shadowed",))),
+    ("import", ("import", "--dry-run")),
     ("init", ("init",)),
     ("refresh", ("refresh",)),
     ("list", ("list", "--capability", "web-search")),

@@ -346,10 +346,9 @@ def test_fix_keeps_the_words_of_the_body_and_the_mode_of_the_file(
 @pytest.mark.parametrize(
     "front",
     [
-        'name: sure\ndescription: "Do this": that and more',
-        "name: sure\ndescription: Do it well.\nmetadata:\n  note: a: b",
-        "name: sure\ndescription: {a: b: c}",
-        "name: sure\ndescription: Do it\n  - or: this: that",
+        "name: sure\ndescription: Do it well, always.\nmetadata: {a: b: c}",
+        "name: sure\ndescription: Do it well, always.\nmetadata:\n  - {a: b: c}",
+        "- sure\nname: sure\ndescription: Do it well, always.",
     ],
 )
 def test_fix_leaves_alone_what_it_cannot_be_sure_of(

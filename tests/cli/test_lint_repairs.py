@@ -7,7 +7,6 @@ import pytest
 
 from cli.printed import Lint, Printed, lint
 from conftest import Workspace
-from metier.errors import MetierError
 from metier.flow.repairing import plan_repairs, write_repairs
 from metier.load import read_skills
 
@@ -16,7 +15,7 @@ __all__ = ["lint"]
 NAMELESS = "---\ndescription: Does one thing well. Use it when that is needed.\n---\n\nDo it.\n"
 COLON = "---\nname: colon\ndescription: Do this: that. Use it when needed.\n---\n\nKeep: it's.\n"
 TWICE = "---\nname: twice\ndescription: Do: that. Use it now.\nlicense: a: b\n---\n\nDo.\n"
-UNSURE = '---\nname: unsure\ndescription: "Do this": that and more\n---\n\nDo it.\n'
+UNSURE = "---\nname: unsure\ndescription: Does it, and well too.\nmetadata: {a: b: c}\n---\n\nDo.\n"
 CRLF = "---\r\nname: crlf\r\ndescription: Does a lot. Use it now.\r\n---\r\n\r\nOne\r\n"
 MARKED = "\ufeff---\nname: marked\ndescription: Does a lot. Use it for lots.\n---\n\nOne\n"
 
@@ -94,7 +93,7 @@ def test_a_finding_is_fixable_in_json_exactly_when_fix_repairs_it(
 ) -> None:
     found = {(one["path"], one["code"]): one["fixable"] for one in lint("--json", "--user").data}
     assert found["skills/colon/SKILL.md", "FM104"]
-    assert not found["skills/unsure/SKILL.md", "FM104"]
+    assert not found["skills/unsure/SKILL.md", "FM103"]
     hosted = Path.home() / ".claude/skills/hosted/SKILL.md"
     assert not found[str(hosted), "FM104"]
     lint("--fix")
@@ -103,8 +102,8 @@ def test_a_finding_is_fixable_in_json_exactly_when_fix_repairs_it(
 
 
 def test_a_finding_promises_no_repair_that_does_not_come(messy: Workspace, lint: Lint) -> None:
-    lines = lint("--select", "FM104").out.splitlines()[::2]
-    marks = {line.split(":")[0]: "FM104 [*]" in line for line in lines}
+    lines = lint("--select", "FM103,FM104").out.splitlines()[::2]
+    marks = {line.split(":")[0]: "[*]" in line for line in lines}
     assert marks["skills/colon/SKILL.md"]
     assert not marks["skills/unsure/SKILL.md"]
 
@@ -158,8 +157,8 @@ def test_a_file_that_changed_since_it_was_read_is_not_overwritten(workspace: Wor
     issues = [issue for found in reading.found for issue in reading.read(found).issues]
     repairs = plan_repairs(reading, issues, lambda _: True)
     file.write_text("changed")
-    with pytest.raises(MetierError, match="cannot write: the file has changed meanwhile"):
-        write_repairs(repairs)
+    [(left_alone, reason)] = write_repairs(repairs)
+    assert (left_alone, reason) == (repairs[0], "it changed meanwhile")
     assert file.read_text() == "changed"
 
 

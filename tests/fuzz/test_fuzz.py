@@ -34,7 +34,7 @@ def test_fuzzing_finds_nothing(name: str, tmp_path: Path) -> None:
     if find_spec("atheris") is None:
         pytest.skip("atheris is not installed: it has no wheel for this Python or machine")
     done = subprocess.run(
-        [sys.executable, "-m", "fuzz.run", name, f"-max_total_time={SECONDS}", "-timeout=20"],
+        [sys.executable, "-m", "fuzz.fuzzing", name, f"-max_total_time={SECONDS}", "-timeout=20"],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
         capture_output=True,

@@ -154,7 +154,13 @@ abilities = ["abilities", "{self.outside}"]
 cards = ["docs/capabilities", "../outside"]
 agents = ["agents", "{self.outside}"]
 [lint]
-ignore = ["SZ", "IO"]
+ignore = ["SZ", "IO", "RV"]
+[trust]
+workspace = "always"
+user = "never"
+plugins = "always"
+[trust.sources]
+claude-user = "never"
 [probes.web-search]
 argv = ["sh", "-c", "{steal}probe"]
 [tools]
@@ -230,6 +236,8 @@ sources = [{{ type = "remote", location = "https://127.0.0.1:9/x.md", sha256 = "
         self.link(".dci/aliases.v1.json", self.outside / "secret.txt")
         self.link(".dci/state/reliability.v1.json", self.outside / "victim.txt")
         self.link("AGENTS.md", "/dev/zero")
+        self.link("metier.lock", self.outside / "victim.txt")
+        self.link("skills/pdf-tables/secret.txt", self.outside / "secret.txt")
         self.link("SYSTEM_ARCHITECTURE.md", self.outside / "secret.txt")
         self.link("skills/linked/SKILL.md", self.outside / "secret.txt")
         self.link("skills/zero/SKILL.md", "/dev/zero")

@@ -17,11 +17,13 @@ from metier.core.keywords import KeywordFinder, _may_overlap
 from metier.core.markdown import code_and_comments
 from metier.core.nearest import Nearest, nearest
 from metier.core.relevance import occurrences
+from metier.core.sentences import whole_sentences
 from metier.core.templates import TemplateError, compiled_text, compiled_value
 from metier.core.terms import searchable, terms
 from metier.core.text import printable, words
 from metier.discover.sources import remote
 from metier.errors import ContractError
+from metier.flow.references import References, Renames
 from metier.inject.sanitize import sanitize_capability_content
 from metier.install import plugins, splice, toml
 from metier.lint import skills
@@ -104,8 +106,47 @@ def fixed(code: str, line: int = 1) -> Callable[[str], object]:
     Case("dashes", fixed("FM116"), lambda n: "---\n\t" + "- " * n + "\n---\n", 20_000),
     Case("no closing fence", fixed("FM116"), lambda n: "---\n" + "--- x\n" * n),
     Case("line ends", fixed("FM112"), lambda n: "---\r\n" * n),
+    Case("late fences", fixed("FM101"), lambda n: "x\n" + "---\nname: a\n" * n),
+    Case("late front matter", fixed("FM101"), lambda n: "x\n---\nname: a\n" + "b: c\n" * n),
+    Case("keys without fences", fixed("FM101"), lambda n: "name: a\n" * n),
+    Case("headings", fixed("FM101"), lambda n: "# a\n" * n + "\nA text of some words.\n"),
+    Case("words of a label", fixed("FM101"), lambda n: "a " * n + "\n"),
+    Case("fences with text", fixed("FM102"), lambda n: "---\nname: a\n" + "----\n" * n),
+    Case("keys without end", fixed("FM102"), lambda n: "---\n" + "name: a\n" * n),
+    Case("spaces in a key", fixed("FM103", 2), lambda n: f"---\nk{' ' * n}\n---\n"),
+    Case("keys", fixed("FM103", 2), lambda n: "---\n" + "k: *a\n" * n + "---\n"),
+    Case("lines of a value", fixed("FM103", 3), lambda n: "---\nk: *a\n" + "- x\n" * n + "---\n"),
+    Case("code", fixed("SK324", 1), lambda n: "```\n" + "\n" * n),
+    Case("sections", fixed("SK304"), lambda n: "---\nname: a\n---\n" + "## a\n\n" * n),
 ])  # fmt: skip
 def test_a_repair_of_a_long_text(case: Case) -> None:
+    check(case)
+
+
+@named([
+    Case("dots", lambda text: whole_sentences(text, len(text) - 1), lambda n: "." * n),
+    Case("closed", lambda text: whole_sentences(text, len(text) - 1), lambda n: ".)" * n),
+    Case("blanks", lambda text: whole_sentences(text, len(text) - 1), lambda n: "\n \t" * n),
+])  # fmt: skip
+def test_the_sentences_of_a_long_text(case: Case) -> None:
+    check(case)
+
+
+def followed(text: str) -> str:
+    renames = Renames({"/w/skills/old": "/w/skills/new"}, {"Old One": "new"})
+    return References("/w", renames).followed(text, "/w/a.yaml", is_agent=True)
+
+
+@named([
+    Case("slashes", followed, lambda n: "old" + "/" * n),
+    Case("folders", followed, lambda n: "old/" * n, 500),
+    Case("paths", followed, lambda n: "skills/old/x " * n),
+    Case("blank lines", followed, lambda n: "skills:\n" + "\n" * n + "x"),
+    Case("entries", followed, lambda n: "skills:\n" + "- Old One\n" * n),
+    Case("spaces", followed, lambda n: "skills:" + " " * n + "Old One"),
+    Case("keys", followed, lambda n: '"skills":' * n + "Old One"),
+])  # fmt: skip
+def test_following_names_through_a_long_text(case: Case) -> None:
     check(case)
 
 

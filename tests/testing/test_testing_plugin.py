@@ -65,7 +65,7 @@ def test_routing(metier_workspace):
 
 def _pytest(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
     env = {**os.environ, "PROVIDER_API_KEY": "hunter2hunter2", "PYTEST_ADDOPTS": ""}
-    command = [sys.executable, "-m", "pytest", "-s", "-q", "-p", "metier.testing.plugin"]
+    command = [sys.executable, "-m", "pytest", "-s", "-q"]
     return subprocess.run(
         [*command, "-p", "no:cacheprovider", *options],
         cwd=folder, env=env, capture_output=True, text=True, check=False,

@@ -16,7 +16,7 @@ from metier.catalog import Catalog
 from metier.cli.doctor_host import check_host, listing_checks
 from metier.cli.doctor_shared import Check, shared_checks
 from metier.cli.layout import flowed_here, words
-from metier.cli.refresh import failed_sources
+from metier.cli.refresh import failed_sources, review_notices
 from metier.cli.session import Session, counted, metier_command
 from metier.cli.shown import ShownPaths
 from metier.config.owners import is_tracked
@@ -135,6 +135,7 @@ def _catalog(session: Session, catalog: Catalog) -> Iterator[Check]:
     yield _hosts(catalog)
     yield from listing_checks(catalog)
     yield from _excluded(catalog)
+    yield from _reviews(catalog)
     from metier.flow.linting import settings_findings  # --host does not load it
 
     for issue in settings_findings(catalog.config, catalog.workspace, _documents(catalog)):
@@ -248,6 +249,15 @@ def _excluded(catalog: Catalog) -> Iterator[Check]:
     if len(excluded) > _MOST_SHOWN:
         more = len(excluded) - _MOST_SHOWN
         yield Check("", "warning", f"and {more:,} more: metier lint says which and why")
+
+
+def _reviews(catalog: Catalog) -> Iterator[Check]:
+    """Skills that wait for a review; nothing if no source needs any."""
+    counts, notices = catalog.review_counts(), review_notices(catalog)
+    for line in notices:
+        yield Check("reviews", "warning", line, "then metier trust --skill NAME")
+    if counts and not notices:
+        yield Check("reviews", "ok", f"{counted(counts.get('reviewed', 0), 'skill')} as reviewed")
 
 
 def _findings(catalog: Catalog) -> Check:

@@ -8,12 +8,14 @@ import click
 from click.shell_completion import CompletionItem
 
 from metier.catalog import Catalog
+from metier.cli.layout import one_line, terminal_width, wrapped
 from metier.cli.session import Session, complete_from, complete_names, metier_command
 from metier.cli.shown import row_json
 from metier.errors import UsageError
 from metier.values.agents import STANDARD
 from metier.values.documents import Ability
 from metier.values.files import KIND_OF, PLURAL, Kind
+from metier.values.outcomes import Exclusion
 from metier.values.rows import Row
 
 _WIDE = 120
@@ -51,6 +53,7 @@ def _complete(_ctx: Any, _parameter: Any, incomplete: str) -> list[CompletionIte
     "--tag", "tags", metavar="TAG", multiple=True, help="Only abilities with a TAG given."
 )
 @click.option("--shadowed", is_flag=True, help="Also shadowed documents.")
+@click.option("--excluded", is_flag=True, help="Only excluded documents, and why they are.")
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="At most N documents.")
 def command(
     session: Session,
@@ -60,6 +63,7 @@ def command(
     agent: str | None,
     tags: tuple[str, ...],
     shadowed: bool,
+    excluded: bool,
     limit: int | None,
 ) -> None:
     """List skills (the default), cards or agents by name, or abilities by priority.
@@ -71,7 +75,12 @@ def command(
         raise UsageError("only skills provide capabilities", hint="metier list skills")
     if (agent is not None or tags) and wanted != "ability":
         raise UsageError("--agent and --tag are for abilities", hint="metier list abilities")
+    if excluded and (search or capability or agent or tags or shadowed):
+        raise UsageError("--excluded goes with no other filter", hint="metier list --excluded")
     with session.catalog() as catalog:
+        if excluded:
+            _list_excluded(session, catalog, wanted, limit)
+            return
         if search and capability is None and not shadowed:
             rows = catalog.search(wanted, search)
         elif wanted == "skill":
@@ -91,8 +100,8 @@ def command(
             is_filtered = any(value is not None for value in filters)
             where = "match" if is_filtered else f"found below {catalog.workspace}"
             session.note(f"no {PLURAL[wanted]} {where}")
-            if excluded := len(catalog.excluded_rows(wanted)):
-                session.note(f"{excluded:,} excluded: metier lint")
+            if left_out := len(catalog.excluded_rows(wanted)):
+                session.note(f"{left_out:,} excluded: metier list {kind} --excluded")
         if wanted == "agent" and all(map(_is_not_standard, catalog.documents("agent"))):
             session.note(f"besides, '{STANDARD}' is built in: metier run {STANDARD} TASK")
         if wanted == "ability":
@@ -102,6 +111,38 @@ def command(
             table = [[row.handle, session.shown(row.file), row.routing_text] for row in rows]
         table = [_with_remark(cells, _remark(row)) for cells, row in zip(table, rows, strict=True)]
         session.print_list(columns, table, wanted, plural=PLURAL[wanted], total=found)
+
+
+def _list_excluded(session: Session, catalog: Catalog, kind: Kind, limit: int | None) -> None:
+    rows = catalog.excluded_rows(kind)
+    shown = rows[:limit]
+    if session.as_json:
+        session.print_json([_excluded_json(catalog, row) for row in shown])
+        return
+    table = [
+        [row.handle or "-", session.shown(row.file), row.reason, *_why(catalog, row)]
+        for row in shown
+    ]
+    if sys.stdout.isatty():
+        for name, path, reason, why, step in (map(one_line, cells) for cells in table):
+            click.echo(f"{click.style(name, bold=True)}  {path}")
+            for text in (f"{reason}: {why}" if why else reason, step):
+                click.echo("\n".join(wrapped(text, terminal_width(), "    ")))
+    else:
+        session.print_list(["name", "path", "reason", "why", "next"], table, kind, total=len(rows))
+    if not rows:
+        session.note(f"no {PLURAL[kind]} are excluded")
+
+
+def _why(catalog: Catalog, row: Row) -> tuple[str, str]:
+    issues = catalog.issues_of(row)
+    detail = Exclusion.of(row.path, row.reason, issues, row.shadowed_by).detail
+    return detail, Exclusion.next_step(row.reason, issues)
+
+
+def _excluded_json(catalog: Catalog, row: Row) -> dict[str, Any]:
+    detail, step = _why(catalog, row)
+    return {**row_json(row), "detail": detail, "next": step}
 
 
 def _note_missing_folders(session: Session, catalog: Catalog, kind: Kind) -> None:
@@ -157,4 +198,5 @@ def _remark(row: Row) -> str:
     is_switchable = row.kind in ("ability", "agent")
     marks += ["disabled"] if is_switchable and row.data.get("enabled") is False else []
     marks += ["started by you only"] if row.is_manual else []
+    marks += ["changed since it was reviewed"] if row.review == "changed" else []
     return ", ".join(marks)

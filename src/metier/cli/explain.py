@@ -1,5 +1,6 @@
 """`metier explain`"""
 
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -9,6 +10,7 @@ from metier.cli.layout import flowed_here
 from metier.cli.session import Session, metier_command
 from metier.errors import NotFoundError
 from metier.findings import CODES, Finding, errors
+from metier.values.own_rules import FAMILY
 
 
 def _complete(_ctx: Any, _parameter: Any, incomplete: str) -> list[CompletionItem]:
@@ -23,12 +25,12 @@ def command(session: Session, code: str | None) -> None:
 
     Without CODE every code is listed; the beginning of codes, such as SK3, lists a family.
     """
-    findings = {**CODES, **errors()}
+    findings = {**CODES, **errors(), **_own(session, code)}
     if code is None:
         _list(session, findings)
         return
     wanted = code.upper()
-    if wanted not in findings and wanted and (family := _family(wanted)):
+    if wanted not in findings and wanted and (family := _family(wanted, findings)):
         _list(session, family)
         return
     if wanted not in findings:
@@ -39,9 +41,20 @@ def command(session: Session, code: str | None) -> None:
         _print(wanted, findings[wanted])
 
 
-def _family(beginning: str) -> dict[str, Finding]:
+def _own(session: Session, code: str | None) -> Mapping[str, Finding]:
+    """The pages of rules of one's own, if they may be asked for."""
+    if code is not None and not code.upper().startswith(FAMILY):
+        return {}
+    from metier.flow.own_rules import rules_of  # few ask for them
+
+    with rules_of(session.config()) as rules:
+        return rules.pages
+
+
+def _family(beginning: str, known: Mapping[str, Finding]) -> dict[str, Finding]:
     """The codes that begin alike: those of findings, else those of errors."""
-    for codes in (CODES, errors()):
+    others = errors()
+    for codes in ({code: one for code, one in known.items() if code not in others}, others):
         found = {code: one for code, one in codes.items() if code.startswith(beginning)}
         if found:
             return found
@@ -76,7 +89,8 @@ def _by_effect(finding: Finding) -> dict[str, list[str]]:
 
 def _print(code: str, finding: Finding) -> None:
     notes = " --notes" if finding.severity == "info" else ""
-    fixable = f", metier lint --fix{notes} repairs it" if finding.fixable else ""
+    unsafe = " --unsafe" if finding.unsafe else ""
+    fixable = f", metier lint --fix{unsafe}{notes} repairs it" if finding.fixable else ""
     name = " ".join(filter(None, [click.style(code, bold=True), finding.title]))
     click.echo(flowed_here(f"{name} ({finding.severity}{fixable})".split(" ")) + "\n")
     click.echo(flowed_here(finding.why.split(" ")))
@@ -89,5 +103,7 @@ def _print(code: str, finding: Finding) -> None:
         click.echo("\n" + flowed_here(f"Source: {finding.source}".split(" ")))
     examples = {"Bad": finding.bad, "Good": finding.good} if finding.title else {}
     for title, example in examples.items():
+        if not example:
+            continue
         click.echo(f"\n{click.style(title, bold=True)}\n")
         click.echo("\n".join(f"    {line}".rstrip() for line in example.strip("\n").split("\n")))

@@ -11,12 +11,11 @@ from metier.cli.lint_options import LintOptions, lint_options
 from metier.cli.session import Session, counted, metier_command
 from metier.cli.shown import shown_file
 from metier.config import Config
-from metier.core.text import printable
 from metier.errors import ConfigError, UsageError
 from metier.findings import CODES
 from metier.flow.boundary import untrusted_error
 from metier.flow.lint_report import Reported, owners_file, with_owners
-from metier.flow.linting import Choice, Linted, Linter, LintRequest, unknown_code
+from metier.flow.linting import Choice, Linted, Linter, LintRequest, choice_of, unknown_code
 
 if TYPE_CHECKING:
     from metier.flow.repairing import Repair
@@ -53,20 +52,25 @@ def _check(session: Session, options: LintOptions, output_format: str) -> int:
         _write(session, options, output_format, [], Linted(0, [], [], set(), []))
         session.note("nothing to check: none of the files is a skill, ability, card or agent")
         return 0
-    linted, repairs = _lint(session, linter)
     if options.repair and not options.dry_run:
-        from metier.flow.repairing import write_repairs
+        from metier.cli.lint_repairs import Written, finish_repairs
 
-        write_repairs(repairs)
-        session.note(_repaired(repairs))
-        if repairs:
-            linted, repairs = _lint(session, linter)
+        finish_repairs(session)
+    linted, repairs = _lint(session, linter, unsafe=options.unsafe)
+    if options.repair and not options.dry_run:
+        written = Written(session)
+        while repairs and written.add(repairs):
+            linted, repairs = _lint(session, linter, unsafe=options.unsafe)
+        written.note(session, linter)
     reported = with_owners(linter.chosen(linted, repairs), session.workspace())
     if options.owner is not None:
         reported = _owned(session, options.owner, reported)
     reported = _without_known(session, options, linter, reported)
     if options.dry_run:
-        _print_repairs(session, repairs, linter, as_json=output_format == "json")
+        from metier.cli.lint_repairs import note_levels, print_repairs
+
+        print_repairs(session, repairs, linter, as_json=output_format == "json")
+        note_levels(session, linter, linted, repairs, unsafe=options.unsafe)
     else:
         if output_format == "sarif":
             reported = linter.with_repairs(reported)
@@ -141,25 +145,15 @@ def _choice(
     if wrong is not None:
         where = ", ".join(config.sources) or "environment"
         raise ConfigError(f"unknown code '{wrong}'", where=where, hint=hint)
-    users = None
-    if config.users_lint is not None:
-        own = config.users_lint
-        users = Choice(
-            select or own.select, ignore or own.ignore, dict(own.per_file_ignores), notes
-        )
-    return Choice(
-        select or config.lint_select,
-        ignore or config.lint_ignore,
-        config.per_file_ignores,
-        notes,
-        users,
-    )
+    return choice_of(config, select, ignore, notes=notes)
 
 
-def _lint(session: Session, linter: Linter) -> tuple[Linted, "list[Repair]"]:
+def _lint(
+    session: Session, linter: Linter, *, unsafe: bool = False
+) -> tuple[Linted, "list[Repair]"]:
     with session.progress("checking") as on_progress:
         linted = linter.lint(on_progress)
-    return linted, linter.repairs(linted)
+    return linted, linter.repairs(linted, unsafe=unsafe)
 
 
 def _owned(session: Session, owner: str, reported: Sequence[Reported]) -> list[Reported]:
@@ -257,37 +251,6 @@ def _note_summary(
         session.note_wrapped(f"excluded: {linter.shown(file.path)} ({file.reason}: {file.detail})")
     issues = [one.issue for one in reported]
     hidden, is_new = linter.hidden_notes(linted), options.baseline is not None
-    session.note_wrapped(summary(linted, issues, hidden, new=is_new))
+    session.note_wrapped(summary(linted, issues, hidden, new=is_new, unsafe=options.unsafe))
     if options.dry_run:
         session.note("nothing was written (--dry-run)")
-
-
-def _repaired(repairs: Sequence["Repair"]) -> str:
-    """`repaired 3 findings in 2 files`"""
-    if not repairs:
-        return "nothing to repair"
-    findings = sum(len(repair.issues) for repair in repairs)
-    return f"repaired {counted(findings, 'finding')} in {counted(len(repairs), 'file')}"
-
-
-def _print_repairs(
-    session: Session, repairs: Sequence["Repair"], linter: Linter, *, as_json: bool
-) -> None:
-    from metier.install.changes import Change  # loads difflib
-
-    rows = []
-    for repair in repairs:
-        path = linter.shown(repair.found.path)
-        before, after = (raw.decode(errors="replace") for raw in (repair.before, repair.after))
-        rows.append(
-            {
-                "path": path,
-                "findings": [issue._replace(path=path).to_json() for issue in repair.issues],
-                "diff": Change(path=path, before=before, after=after).diff,
-            }
-        )
-    if as_json:
-        session.print_json(rows)
-        return
-    for row in rows:
-        click.echo(printable(str(row["diff"])))

@@ -5,7 +5,6 @@ from html import escape
 
 from metier import __version__
 from metier.core.text import counted
-from metier.findings import CODES
 from metier.flow.lint_report import Reported, by_owner, by_rule
 from metier.safety.escapes import visible
 
@@ -65,7 +64,7 @@ def _rules(reported: Sequence[Reported]) -> str:
 def _group(reported: Sequence[Reported], code: str) -> str:
     """The findings of a rule, folded, with its explanation."""
     rows = [_row(one) for one in reported if one.issue.code == code]
-    finding = CODES[code]
+    finding = next(one.issue.finding for one in reported if one.issue.code == code)
     return (
         f'<details id="{code}" open><summary class="{finding.severity}">'
         f"{code} {_text(finding.title)}</summary><p>{_text(finding.why)}</p>"

@@ -28,6 +28,7 @@ class LintOptions(NamedTuple):
 
     paths: tuple[str, ...]
     repair: bool
+    unsafe: bool
     dry_run: bool
     select: tuple[str, ...]
     ignore: tuple[str, ...]
@@ -76,6 +77,10 @@ class LintOptions(NamedTuple):
         is_named = self.changed is not None or self.files_from is not None
         checks = [
             (as_json and is_other, "--json and --format ask for two formats", "give one of them"),
+            (
+                self.unsafe and not self.repair,
+                "--unsafe is for --fix", "metier lint --fix --unsafe --dry-run",
+            ),
             (
                 self.dry_run and not self.repair,
                 "--dry-run is for --fix", "metier lint --fix --dry-run",
@@ -142,6 +147,10 @@ _CODES: Any = {"multiple": True, "metavar": "CODES", "shell_complete": _complete
 _OPTIONS = (
     click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path()),
     click.option("--fix", "repair", is_flag=True, help="Repair what is mechanical, then check."),
+    click.option(
+        "--unsafe", is_flag=True,
+        help="With --fix: also repair what may change a meaning, such as names and folders.",
+    ),
     click.option("--dry-run", is_flag=True, help="With --fix: print the diff, and write nothing."),
     click.option("--select", **_CODES, help="Only these codes or families."),
     click.option("--ignore", **_CODES, help="All but these."),

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from metier import __version__
 from metier.cli.lint_formats import dumped
-from metier.findings import CODES
+from metier.findings import CODES, Finding
 from metier.flow.lint_report import Reported, fingerprints
 from metier.flow.repairing import Repair
 
@@ -18,11 +18,12 @@ _PAGE = "reference/findings.md"
 
 
 def as_sarif(reported: Sequence[Reported]) -> str:
-    codes = sorted({one.issue.code for one in reported})
+    pages = {one.issue.code: one.issue.finding for one in reported}
+    codes = sorted(pages)
     driver: dict[str, Any] = {
         "name": "metier",
         "version": __version__,
-        "rules": [_rule(code) for code in codes],
+        "rules": [_rule(code, pages[code]) for code in codes],
     }
     results = [
         _result(one, codes.index(one.issue.code), name)
@@ -37,14 +38,13 @@ def as_sarif(reported: Sequence[Reported]) -> str:
     return dumped(log)
 
 
-def _rule(code: str) -> dict[str, Any]:
-    finding = CODES[code]
+def _rule(code: str, finding: Finding) -> dict[str, Any]:
     return {
         "id": code,
         "shortDescription": {"text": finding.title},
         "fullDescription": {"text": finding.why},
         "help": {"text": f"metier explain {code}", "markdown": finding.page},
-        "helpUri": help_uri(code),
+        **({"helpUri": help_uri(code)} if code in CODES else {}),
         "defaultConfiguration": {"level": _LEVELS[finding.severity]},
         "properties": {"hosts": finding.hosts},
     }
@@ -90,7 +90,7 @@ def _artifact(one: Reported) -> dict[str, str]:
 
 def _fix(one: Reported, repair: Repair) -> dict[str, Any]:
     return {
-        "description": {"text": one.issue.hint or CODES[one.issue.code].title},
+        "description": {"text": one.issue.hint or one.issue.finding.title},
         "artifactChanges": [
             {"artifactLocation": _artifact(one), "replacements": list(_replacements(repair))}
         ],

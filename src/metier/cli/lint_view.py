@@ -107,7 +107,14 @@ def _coloured(issue: Issue, width: int) -> str:
     return text
 
 
-def summary(linted: Linted, issues: Sequence[Issue], hidden: int, *, new: bool = False) -> str:
+def summary(
+    linted: Linted,
+    issues: Sequence[Issue],
+    hidden: int,
+    *,
+    new: bool = False,
+    unsafe: bool = False,
+) -> str:
     """How many files and findings there are, in one line; `new`: the known ones are left out."""
     if not linted.files:
         return "nothing to check: no skill, ability, card or agent found"
@@ -115,11 +122,20 @@ def summary(linted: Linted, issues: Sequence[Issue], hidden: int, *, new: bool =
     if linted.excluded:
         parts.append(f"{len(linted.excluded):,} excluded")
     fixable = sum(issue.fixable for issue in issues)
+    more = 0 if unsafe else sum(map(_may_need_unsafe, issues))
     if fixable:
-        parts.append(f"{fixable} can be repaired with --fix")
+        parts.append(f"{fixable:,} can be repaired with --fix{' --unsafe' if unsafe else ''}")
+    if more:
+        parts.append(f"up to {more:,}{' more' if fixable else ''} with --fix --unsafe")
     if hidden:
         parts.append(f"{counted(hidden, 'note')} hidden (--notes)")
     return "; ".join(parts)
+
+
+def _may_need_unsafe(issue: Issue) -> bool:
+    """Whether a finding that is left alone may be repaired with --unsafe."""
+    is_typo = issue.code != "SK309" or issue.hint.startswith("did you mean")
+    return issue.left_alone and issue.needs_unsafe and is_typo
 
 
 def _counts(issues: Sequence[Issue], files: int, new: str) -> str:

@@ -57,8 +57,21 @@ def _refresh(session: Session, catalog: Catalog) -> None:
     for issue in failed_sources(catalog):
         source = f"source {issue.path}: " if issue.code == "SRC901" else ""
         session.tell(f"warning: {source}{issue.message} ({issue.code})")
+    for line in review_notices(catalog):
+        session.tell(line)
     if encoding is not None and encoding.warning:
         session.tell(encoding.warning)
+
+
+def review_notices(catalog: Catalog) -> list[str]:
+    """A line for skills that wait for a review, and one for those that changed since."""
+    counts = catalog.review_counts()
+    texts = {"held": "held until reviewed", "changed": "changed since review"}
+    return [
+        f"{counted(counts[state], 'skill')} {text}: metier diff"
+        for state, text in texts.items()
+        if counts.get(state)
+    ]
 
 
 @contextmanager

@@ -95,7 +95,7 @@ def _show_document(
     others = [other.id for other in catalog.find(kind, wanted) if other != row]
     shown = ShownPaths(catalog)
     issues = catalog.issues_of(row, shown)
-    body, which = _paged(catalog, catalog.document(row).body, page, max_tokens)
+    body, which = _paged(catalog, catalog.document(row, even_held=True).body, page, max_tokens)
     package = catalog.package_of(row)
     naming = catalog.agents_naming(row) if kind == "skill" else []
     if session.as_json:
@@ -108,6 +108,7 @@ def _show_document(
     facts += [("named by agents", ", ".join(naming))] if naming else []
     facts += [("page", f"{which['page']} of {which['pages']}")] if which else []
     facts += [("finding", f"{issue.code} {issue.message}") for issue in issues]
+    facts += [("next", issue.hint) for issue in issues if issue.code.startswith("RV")]
     facts += [("also", other) for other in others]
     for name, value in facts:
         click.echo(f"{click.style(f'{printable(name)}:', bold=True)} {printable(value)}")
@@ -144,6 +145,8 @@ def _facts(row: Row, shown: ShownPaths) -> list[tuple[str, str]]:
     facts += [(key, value) for key in ("team", "owner") if (value := getattr(row, key))]
     if row.reason:
         facts.append(("reason", row.reason))
+    if row.review:
+        facts.append(("review", row.review))
     if row.shadowed_by:
         facts.append(("shadowed by", shown(row.shadowed_by)))
     if row.capabilities:

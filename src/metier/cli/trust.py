@@ -4,7 +4,14 @@ import click
 
 from metier.cli.refresh import prepare_hooks
 from metier.cli.review import Review, has_terminal, show
-from metier.cli.session import Session, metier_command
+from metier.cli.session import Session, complete_names, metier_command
+from metier.cli.trust_skill import (
+    accept_skill,
+    ask_about_skills,
+    offer_locked,
+    revoke_skills,
+    show_skills,
+)
 from metier.config.owners import main_worktree
 from metier.config.record import TrustRecord
 from metier.errors import TrustError, UsageError
@@ -19,7 +26,21 @@ from metier.flow.boundary import check_digest, recorded
     help="Trust the workspace if its power set has this digest; asks nothing.",
 )
 @click.option("--revoke", is_flag=True, help="Stop trusting the workspace.")
-def command(session: Session, only_show: bool, accept: str | None, revoke: bool) -> int:
+@click.option(
+    "--skill",
+    "skills",
+    metavar="SKILL",
+    multiple=True,
+    shell_complete=complete_names("skill"),
+    help="Review this skill instead: show what changed, and accept it.",
+)
+def command(
+    session: Session,
+    only_show: bool,
+    accept: str | None,
+    revoke: bool,
+    skills: tuple[str, ...],
+) -> int:
     """Show what a workspace may do, and decide whether it may.
 
     Until you trust a workspace metier reads its documents and ignores all else that it brings
@@ -29,11 +50,16 @@ def command(session: Session, only_show: bool, accept: str | None, revoke: bool)
 
     --accept takes the digest that --show prints, for scripts; it does not let the workspace's text
     into prompts. In CI set METIER_TRUST to the digest instead. Exit code 3 without a terminal.
+
+    With --skill it is about a skill instead of the workspace: what it asks for, what changed since
+    you reviewed it, and whether it may be used as it is now. The other options go along.
     """
     if sum((only_show, accept is not None, revoke)) > 1:
         raise UsageError("--show, --accept and --revoke do not go together")
     if session.config_file is not None:
         raise UsageError("--config does not go with 'trust': it reviews the workspace's own files")
+    if skills:
+        return _about_skills(session, skills, only_show, accept, revoke)
     if revoke:
         return _revoke(session)
     review = Review(session)
@@ -44,6 +70,16 @@ def command(session: Session, only_show: bool, accept: str | None, revoke: bool)
     if accept is not None:
         return _accept(session, review, accept)
     return _ask(session, review)
+
+
+def _about_skills(
+    session: Session, skills: tuple[str, ...], only_show: bool, accept: str | None, revoke: bool
+) -> int:
+    if only_show:
+        return show_skills(session, skills)
+    if accept is not None:
+        return accept_skill(session, skills, accept)
+    return revoke_skills(session, skills) if revoke else ask_about_skills(session, skills)
 
 
 def _show(session: Session, review: Review) -> None:
@@ -80,11 +116,13 @@ def _ask(session: Session, review: Review) -> int:
     show(review)
     if review.speaks:
         session.note("you trust this workspace already; metier trust --revoke takes it back")
+        offer_locked(session.anew())
         return 0
     if not click.confirm("Trust this workspace?", err=True):
         raise TrustError("not trusted, nothing was recorded", where=review.workspace)
     review.record(speak=True)
     _tell(session, review)
+    offer_locked(session.anew())
     return 0
 
 

@@ -18,6 +18,8 @@ from metier.storage.workspace import SETTINGS_FILE
 from metier.storage.workspace import find_workspace as find_workspace
 from metier.values.capabilities import CapabilitiesConfig
 from metier.values.files import Kind
+from metier.values.own_rules import RuleSetting
+from metier.values.reviews import ALWAYS, ON_FIRST_USE
 from metier.values.running import ModelSettings, ServerSetting, ToolSettings
 from metier.values.settings import DEFAULT_MIN_SIGNAL, LintSettings
 from metier.values.settings import EncoderSettings as EncoderSettings
@@ -49,6 +51,10 @@ class Config(NamedTuple):
     lint_select: tuple[str, ...] = ()
     lint_ignore: tuple[str, ...] = ()
     per_file_ignores: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+    lint_rules: tuple[RuleSetting, ...] = ()
+    """Rules of one's own, by `[lint.rules.CODE]`."""
+    lint_plugins: tuple[str, ...] = ()
+    """The entry points of installed packages whose rules are used."""
     eval_min_recall: float | None = None
     """Below this share `metier eval` fails."""
     eval_max_false_fires: float | None = None
@@ -58,6 +64,15 @@ class Config(NamedTuple):
     eval_max_speaks_wrongly: float | None = None
     teams: tuple[Team, ...] = ()
     """The folders of the workspace that belong to a team."""
+    trust_workspace: str = ALWAYS
+    """How far the skills of the workspace are trusted, and so on for other sources."""
+    trust_user: str = ALWAYS
+    trust_plugins: str = ON_FIRST_USE
+    trust_mounts: str = ON_FIRST_USE
+    trust_sources: Mapping[str, str] = MappingProxyType({})
+    """By the label of a source, or the name of a plugin; stronger than the four above."""
+    own_trust: Mapping[str, Any] = NOTHING
+    """`trust.*` of the workspace: it can only tighten."""
     probes: tuple[ProbeSetting, ...] = ()
     tokenizer: str = "chars/4"
     """How tokens are counted: `chars/4`, or an encoding of tiktoken whose ranks are on disk."""

@@ -11,6 +11,7 @@ from metier.config.settings import SETTINGS, unknown_setting
 from metier.errors import ConfigError
 from metier.values.checks import Field, check_value, dotted
 from metier.values.files import KeyPath
+from metier.values.own_rules import CODE_FORM, RuleSetting, is_own_code
 from metier.values.running import (
     CommandSetting,
     ModelSettings,
@@ -205,6 +206,39 @@ def _team(key: str, entry: Mapping[str, Any], source: str) -> Team:
     return Team(folder=folder, **fields)
 
 
+def _rules(table: Mapping[str, Any], source: str) -> tuple[RuleSetting, ...]:
+    """A table `[lint.rules.CODE]` for each rule of one's own."""
+    return tuple(_rule(code, entry, source) for code, entry in table.items())
+
+
+def _rule(code: str, entry: Mapping[str, Any], source: str) -> RuleSetting:
+    key = dotted(("lint.rules", code))
+    if not is_own_code(code):
+        raise wrong(key, f"named by a code: {CODE_FORM}", source)
+    if not entry.keys() & _CONDITIONS:
+        raise wrong(key, f"given a condition: one of {', '.join(sorted(_CONDITIONS))}", source)
+    if "field" not in entry and entry.keys() & _OF_FIELDS:
+        given = ", ".join(sorted(entry.keys() & _OF_FIELDS))
+        raise wrong(key, f"given a 'field' for {given}", source)
+    if "field" in entry and "in" in entry:
+        raise wrong(key, "given either 'field' or 'in'", source)
+    made = _entry("lint.rules", {name: one for name, one in entry.items() if name != "in"})
+    return RuleSetting(code=code, scope=entry.get("in", "body"), **{**_typed(entry), **made})
+
+
+def _typed(entry: Mapping[str, Any]) -> dict[str, str]:
+    """The type of a field by the conditions for it."""
+    if entry.keys() & {"least", "most"}:
+        return {"type": "number"}
+    return {"type": "text"} if entry.keys() & {"choices", "shortest", "longest"} else {}
+
+
+_OF_FIELDS = {
+    *("required", "forbidden", "type", "choices", "shortest", "longest", "least", "most"),
+}
+_CONDITIONS = {"regex", "must-match", *_OF_FIELDS}
+
+
 def wrong(key: str, wanted: str, source: str) -> ConfigError:
     return ConfigError(f"'{key}' must be {wanted}", where=source)
 
@@ -220,4 +254,5 @@ _MAKERS: dict[str, Callable[[Any, str], Any]] = {
     "state.url-file": _url_file,
     "workers.queues": _queues,
     "teams": _teams,
+    "lint.rules": _rules,
 }

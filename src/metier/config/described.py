@@ -53,6 +53,8 @@ def _setting(key: str, value: Any, powers: Powers) -> tuple[str, str]:
         address = entry.get("base-url") or "its own address"
         prices = f"; prices = {_shown(entry['prices'])}" if entry.get("prices") else ""
         return "model", f"{name}: {address}{key_text}{prices}"
+    if key == "lint.plugins" and isinstance(value, list):
+        return "rules", f"lint runs rules of installed packages: {', '.join(map(str, value))}"
     if key == "encoder" and entry:
         return "encoder", _encoder(entry)
     return "setting", f"{key} = {json.dumps(value, ensure_ascii=False)}"

@@ -73,6 +73,18 @@ def _of_workspace(workspace: str) -> Iterator[Layer]:
             yield _layer(project, False, _flat(table, project))
 
 
+def layer_of_text(text: str, source: str, *, is_users: bool) -> Layer:
+    """The layer of a settings file with this text. Raises `ConfigError`."""
+    from metier.core.toml import TomlError, toml_of  # most workspaces have no settings to read
+
+    try:
+        table = toml_of(text)
+    except TomlError as error:
+        hint = "correct the file there"
+        raise ConfigError(f"not valid TOML: {error}", where=source, hint=hint) from None
+    return _layer(source, is_users, _flat(table, source))
+
+
 def _layer(source: str, is_users: bool, values: dict[str, Any]) -> Layer:
     for key in values:
         if class_of(key) == "user" and not is_users:

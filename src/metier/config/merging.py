@@ -18,6 +18,7 @@ _FOLDERS: dict[str, Kind] = {
     "folders.cards": "card",
     "folders.agents": "agent",
 }
+_TRUST = "trust."
 _MODES = ("off", "monitor", "soft", "on")
 
 
@@ -35,12 +36,16 @@ def merged_values(layers: Sequence[Layer], workspace: str) -> dict[str, Any]:
     values: dict[str, Any] = {}
     capabilities: list[tuple[Any, str]] = []
     user_folders: list[tuple[Kind, str]] = []
+    own_trust: dict[str, Any] = {}
     for layer in layers:
         for key, raw in layer.values.items():
             if key == "capabilities":
                 capabilities.append((raw, layer.source))
                 continue
             value = checked(key, raw, layer.where(key))
+            if key.startswith(_TRUST) and layer.owner == "workspace":
+                own_trust.setdefault(key.removeprefix(_TRUST), value)
+                continue
             if key in _FOLDERS and layer.owner == "user":
                 outside = [one for one in value if _is_users(one, workspace)]
                 user_folders += [(_FOLDERS[key], os.path.expanduser(one)) for one in outside]
@@ -54,6 +59,8 @@ def merged_values(layers: Sequence[Layer], workspace: str) -> dict[str, Any]:
                 values.setdefault(key, value)
     if capabilities:
         values["capabilities"] = _capabilities(capabilities)
+    if own_trust:
+        values["own_trust"] = own_trust
     if user_folders:
         values["user_folders"] = tuple(dict.fromkeys(user_folders))
     return values
@@ -76,6 +83,9 @@ def narrowed_values(
                     ignored.update({key: None} if outside else {})
                     value = tuple(one for one in value if one not in outside)
                 values.setdefault(key, value)
+            elif key.startswith(_TRUST):
+                level = checked(key, raw, layer.where(key))
+                values.setdefault("own_trust", {}).setdefault(key.removeprefix(_TRUST), level)
             elif key == "disabled":
                 values.setdefault("own_disabled", checked(key, raw, layer.where(key)))
             elif key == "abilities.minSignal":
@@ -168,6 +178,18 @@ def _owned_encoder(encoder: Any, owner: str) -> Any:
     return encoder._replace(plain_http=is_users, is_users=is_users)
 
 
+def _owned_rules(rules: Any, owner: str) -> Any:
+    return tuple(rule._replace(is_users=owner == "user") for rule in rules)
+
+
+def _same(value: Any, _owner: str) -> Any:
+    return value
+
+
+def _joined_names(stronger: Any, weaker: Any) -> Any:
+    return tuple(dict.fromkeys((*stronger, *weaker)))
+
+
 def _strongest(stronger: Any, _weaker: Any) -> Any:
     """No part of a weaker table: a key of the user's is not for another's address."""
     return stronger
@@ -204,4 +226,6 @@ _BY_NAME: dict[str, _Merging] = {
     "tools": _Merging(_owned_tools, ToolSettings.joined),
     "models": _Merging(_owned_models, _joined_models),
     "encoder": _Merging(_owned_encoder, _strongest),
+    "lint.rules": _Merging(_owned_rules, _joined_by("code")),
+    "lint.plugins": _Merging(_same, _joined_names),
 }

@@ -4,7 +4,8 @@ The class says whether a setting of a workspace counts before its user trusts it
 
 - `comfort` counts as it is: it can only touch the workspace's own documents.
 - `narrowed` counts for the workspace's own documents, and only where it tightens what the user
-  set. Once the workspace is trusted it counts as it is.
+  set. Once the workspace is trusted it counts as it is, except for `trust.*`, which a workspace
+  can only ever tighten.
 - `power` does not count until the workspace is trusted.
 - `user` counts in the user's own settings only.
 
@@ -19,7 +20,9 @@ from metier.core.names import loose_key
 from metier.core.nearest import nearest
 from metier.errors import ConfigError
 from metier.values.capabilities import LogLevel, RolloutMode
-from metier.values.checks import FLAG, NAMESPACE_FORM, Field, integer, text
+from metier.values.checks import FLAG, NAMESPACE_FORM, TYPES, Field, integer, text
+from metier.values.files import KINDS
+from metier.values.reviews import LEVELS
 
 SettingClass = Literal["comfort", "narrowed", "power", "user"]
 
@@ -90,11 +93,39 @@ _ENCODER = _table(
         "refresh-timeout": _SECONDS,
     }
 )
+_LEVEL = text(choices=LEVELS)
 _QUEUE = _table(
     {
         "concurrency": integer(1, 100_000),
         "starts": integer(1, 1_000_000),
         "seconds": Field(type="number", least=1, most=86_400),
+    }
+)
+_SIZE = integer(0, 1_000_000)
+_NUMBER = Field(type="number")
+_RULE = _table(
+    {
+        "title": text(required=True, shortest=1, longest=100),
+        "severity": text(choices=("error", "warning", "info")),
+        "message": text(),
+        "hint": text(),
+        "why": text(),
+        "bad": text(),
+        "good": text(),
+        "kinds": Field(type="list", items=text(choices=KINDS), shortest=1),
+        "files": _NAMES,
+        "in": text(choices=("body", "front-matter", "file")),
+        "field": text(shortest=1),
+        "regex": text(shortest=1, longest=2_000),
+        "must-match": text(shortest=1, longest=2_000),
+        "required": FLAG,
+        "forbidden": FLAG,
+        "type": text(choices=tuple(TYPES)),
+        "choices": _TEXTS,
+        "shortest": _SIZE,
+        "longest": _SIZE,
+        "least": _NUMBER,
+        "most": _NUMBER,
     }
 )
 _SOURCE = _table(
@@ -191,6 +222,8 @@ SETTINGS: dict[str, Setting] = {
         "per_file_ignores",
         _table(others=_TEXTS, called="a table of patterns and codes"),
     ),
+    "lint.rules": Setting("power", "lint_rules", _table(others=_RULE)),
+    "lint.plugins": Setting("power", "lint_plugins", _NAMES),
     "eval.minRecall": Setting("comfort", "eval_min_recall", _share()),
     "eval.maxFalseFires": Setting("comfort", "eval_max_false_fires", _share()),
     "eval.minHit1": Setting("comfort", "eval_min_hit1", _share()),
@@ -198,6 +231,13 @@ SETTINGS: dict[str, Setting] = {
     "eval.maxSilent": Setting("comfort", "eval_max_silent", _share()),
     "eval.maxSpeaksWrongly": Setting("comfort", "eval_max_speaks_wrongly", _share()),
     "teams": Setting("comfort", "teams", _table(others=_TEAM, called="a table of folders")),
+    "trust.workspace": Setting("narrowed", "trust_workspace", _LEVEL),
+    "trust.user": Setting("narrowed", "trust_user", _LEVEL),
+    "trust.plugins": Setting("narrowed", "trust_plugins", _LEVEL),
+    "trust.mounts": Setting("narrowed", "trust_mounts", _LEVEL),
+    "trust.sources": Setting(
+        "narrowed", "trust_sources", _table(others=_LEVEL, called="a table of sources and levels")
+    ),
     "probes": Setting("power", "probes", _table(others=_PROBE)),
     "tokenizer": Setting("power", "tokenizer", text(), "METIER_TOKENIZER"),
     "capabilities": Setting("power", "capabilities", _ALL_CAPABILITIES),
@@ -225,7 +265,8 @@ CLASSES: dict[str, SettingClass] = {
 _BY_LOOSE_KEY = {loose_key(key): key for key in CLASSES}
 TABLES = ("tools", "mcp", "models", "probes", "capabilities")
 """Settings whose entries are powers of their own."""
-SECURITY_CODES = ("IO202", "IO204", "SK314", "SZ")
+_NAMED = ("capabilities.profiles", "capabilities.agents", "lint.rules")
+SECURITY_CODES = ("IO202", "IO204", "SK314", "RV", "SZ")
 """Findings that a workspace cannot turn off."""
 
 
@@ -255,7 +296,7 @@ def entries(values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 def _by_name(key: str, value: Any) -> Iterator[tuple[str, Any]]:
     """The entries of a setting that is merged by name."""
-    if key in ("capabilities.profiles", "capabilities.agents") and isinstance(value, dict):
+    if key in _NAMED and isinstance(value, dict):
         yield from ((f"{key}.{name}", entry) for name, entry in value.items())
     elif key == "mounts" and isinstance(value, list):
         for entry in value:

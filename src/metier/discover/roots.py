@@ -7,9 +7,10 @@ from contextlib import suppress
 from metier.config import Config, Mount
 from metier.core.paths import is_inside
 from metier.discover.patterns import fixed_part, is_pattern, matching
+from metier.discover.plugins import INSTALLED
 from metier.errors import UsageError
 from metier.hosts.folders import FIRST_MOUNT_RANK, FOLDERS, PROJECT_FOLDERS, USER_HOSTS
-from metier.values.files import KINDS, PLURAL, SKILL_NAMES, Kind, Origin, Root
+from metier.values.files import KINDS, PLURAL, SKILL_NAMES, Kind, Origin, Root, SourceGroup
 from metier.values.outcomes import Issue
 
 FIRST_OUTSIDE_RANK = 6_000
@@ -55,7 +56,7 @@ def _mounted(config: Config, workspace: str) -> list[Root]:
     for rank, mount in enumerate(config.mounts, start=FIRST_MOUNT_RANK):
         for path, prefix in _folders_of_mount(mount, workspace):
             root = skill_root(path, label=mount.label, rank=rank, prefix=prefix)
-            roots.append(root._replace(origin=mount.origin))
+            roots.append(root._replace(origin=mount.origin, group="mounts"))
     return roots
 
 
@@ -79,7 +80,8 @@ def _user_roots(config: Config) -> list[Root]:
     for rank, (kind, folder) in enumerate(folders, start=FIRST_USER_RANK):
         path = os.path.realpath(folder)
         label = os.path.basename(path)
-        roots.append(Root(kind, path, path, label, rank, f"{label}/", origin="user"))
+        root = Root(kind, path, path, label, rank, f"{label}/", origin="user", group="user")
+        roots.append(root)
     return roots
 
 
@@ -179,7 +181,8 @@ def host_roots(home: str, *, without: str = "") -> list[Root]:
         folder = os.path.realpath(host.folder.replace("~", home, 1))
         if os.path.isdir(folder) and not (without and is_inside(folder, without)):
             root = skill_root(folder, label=host.label, rank=rank)
-            roots.append(root._replace(origin="user"))
+            group: SourceGroup = "plugins" if host.label == INSTALLED else "user"
+            roots.append(root._replace(origin="user", group=group))
     return roots
 
 
@@ -293,7 +296,7 @@ def _rests(folder: str, real: str) -> list[str]:
 
 def _of_file(path: str, workspace: str, config: Config, kind: Kind | None, rank: int) -> Root:
     folder, name = os.path.split(os.path.abspath(path))
-    known = kind or _kind_of_file(folder, name, workspace, config)
+    known = kind or kind_of_file(folder, name, workspace, config)
     if known is None:
         raise UsageError(
             "cannot tell what kind of document this is",
@@ -303,7 +306,8 @@ def _of_file(path: str, workspace: str, config: Config, kind: Kind | None, rank:
     return _root(known, os.path.realpath(folder), os.path.dirname(path), rank, only=name)
 
 
-def _kind_of_file(folder: str, name: str, workspace: str, config: Config) -> Kind | None:
+def kind_of_file(folder: str, name: str, workspace: str, config: Config) -> Kind | None:
+    """What kind of document a file is by its name and folder; None for any other file."""
     if name in SKILL_NAMES:
         return "skill"
     by_folder = _kind_by_folder(os.path.realpath(folder), workspace, config)

@@ -75,10 +75,14 @@ def is_unchanged(trail: Trail) -> bool:
 
 
 def _below_one(paths: Sequence[str]) -> tuple[str, bytes]:
-    """The deepest folder around sorted paths, with its slash, and the paths in it, joined."""
+    """The deepest folder around sorted paths, with its slash, and the paths in it, joined.
+
+    Paths that share only the root are kept whole, in no folder.
+    """
     ends = paths[0], paths[-1]
     shared = os.path.commonprefix(ends)  # noqa: RUF071  # as texts: all between have it too
-    folder = shared[: shared.rfind("/") + 1]
+    end = shared.rfind("/")
+    folder = shared[: end + 1] if end > 0 else ""
     return folder, _END.join(os.fsencode(path[len(folder) :] or ".") for path in paths)
 
 
@@ -88,8 +92,11 @@ def _times(folder: str, paths: bytes) -> "array[int]":
     A file that takes the place of another changes its folder, which is in the trail too. The folder
     is opened once: the system looks up short paths a third faster than whole ones.
     """
+    names = paths.split(_END)
+    if not folder:
+        return array("q", [os.stat(path).st_ctime_ns for path in names])
     opened = os.open(folder, _SEARCH)
     try:
-        return array("q", [os.stat(path, dir_fd=opened).st_ctime_ns for path in paths.split(_END)])
+        return array("q", [os.stat(path, dir_fd=opened).st_ctime_ns for path in names])
     finally:
         os.close(opened)

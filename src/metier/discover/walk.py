@@ -319,11 +319,11 @@ class _Walk:
         if not self._is_within_bounds(target):
             self._exclude_outside(shown, target)
         elif is_utf8(target):
-            self._note(target, shown, os.stat(target))
+            self._note(target, shown, os.stat(target), os.path.dirname(link))
         else:
             self._exclude(shown, "unreadable", "IO205", "it leads to a name that is not UTF-8")
 
-    def _note(self, file: str, shown: str, info: os.stat_result) -> None:
+    def _note(self, file: str, shown: str, info: os.stat_result, folder: str = "") -> None:
         size = info.st_size
         if not stat.S_ISREG(info.st_mode):
             what = _FILE_TYPES.get(stat.S_IFMT(info.st_mode), "no regular file")
@@ -343,7 +343,7 @@ class _Walk:
             found = Found(
                 self._kind, path, rank if origin != "untrusted" else rank + UNTRUSTED_RANK,
                 size, info.st_mtime_ns, "", file, source, info.st_ino, "", "",
-                info.st_ctime_ns, origin,
+                info.st_ctime_ns, origin, group=self._root.group, folder=folder,
             )  # fmt: skip
             self._found.append(found)
 
@@ -366,6 +366,7 @@ class _Walk:
             Found(
                 self._root.kind, _readable(path), rank, size, mtime, reason,
                 _readable(shown), source, 0, code, detail, 0, self._origin,
+                group=self._root.group,
             )
         )  # fmt: skip
 

@@ -32,10 +32,13 @@ class Finding(NamedTuple):
     title: str
     """Empty for an error that ends a command or a run."""
     fixable: bool
+    """Whether `metier lint --fix` can repair it."""
     page: str
     """The explanation, what hosts do, sources, then a bad and a good example, as Markdown."""
     family: str = ""
     """What the file of its family says of hosts, for a page that says nothing of them."""
+    unsafe: bool = False
+    """Whether --fix needs --unsafe, since the repair may change a meaning."""
 
     @property
     def why(self) -> str:
@@ -65,7 +68,21 @@ class Finding(NamedTuple):
         return self._example(3)
 
     def _example(self, number: int) -> str:
-        return self.page.split(_FENCE)[number].removeprefix("text\n")
+        parts = self.page.split(_FENCE)
+        return parts[number].removeprefix("text\n") if number < len(parts) else ""
+
+
+def example_page(why: str, bad: str, good: str) -> str:
+    """A page as the files of this folder write it; without examples the explanation alone."""
+    if not (bad or good):
+        return why
+    shown = (f"{_FENCE}text\n{_fenced(one)}\n{_FENCE}" for one in (bad, good))
+    return f"{why}\n\nBad:\n\n{next(shown)}\n\nGood:\n\n{next(shown)}\n"
+
+
+def _fenced(example: str) -> str:
+    """An example that cannot end its fence."""
+    return example.strip("\n").replace(_FENCE, "```")
 
 
 @cache
@@ -89,13 +106,14 @@ def _read(*families: str) -> dict[str, Finding]:
             head, severity, page = section.split("\n\n", 2)
             code, _, title = head.partition(" ")
             level, _, fixable = severity.removeprefix("Severity: ").partition(", ")
-            found[code] = Finding(level, title, bool(fixable), page, head_of_family)  # type: ignore[arg-type]  # tested
+            is_unsafe = "unsafe" in fixable
+            found[code] = Finding(level, title, bool(fixable), page, head_of_family, is_unsafe)  # type: ignore[arg-type]  # tested
     return found
 
 
 CODES = _read(
     *("front_matter", "files", "skills", "contracts", "abilities", "cards", "agents"),
-    *("safety", "several_files", "plugins", "sources"),
+    *("safety", "reviews", "several_files", "plugins", "sources", "own_rules"),
 )
 """Findings of lint."""
 OUTCOMES = _read("injection")

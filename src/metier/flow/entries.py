@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import shlex
 import stat
 from collections.abc import Sequence
 
@@ -16,6 +17,7 @@ from metier.parse.kinds import parse_document
 from metier.values.documents import Card, Document, Skill
 from metier.values.files import LARGEST, Entry, Found, Parsed
 from metier.values.outcomes import Issue, has_errors
+from metier.values.reviews import BLOCKED, HELD
 from metier.values.teams import Team
 
 _OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
@@ -36,19 +38,45 @@ def read_entry(found: Found, *, disabled: frozenset[str], strict: bool = False) 
         raw = read_bytes(found)
     except OSError as error:
         return _excluded(found, "unreadable", "IO201", f"cannot be read: {error.strerror}")
-    parsed = read_text(found, raw)
+    parsed, issues = lint_text(found, raw)
     document = parsed.document
-    issues = [*parsed.issues, *lint_document(parsed), *_lint_switch(found, parsed)]
     reason = _reason(found, document, issues, disabled, strict=strict)
     if isinstance(document, Card):
         return Entry(
             found, document.sha256, document, issues, reason, "" if reason else _card_text(document)
         )
     sha256 = hashlib.sha256(raw).hexdigest()
+    if found.standing is not None and document is not None:
+        held, review_issues = _reviewed(found, sha256, document.name)
+        reason, issues = reason or held, [*review_issues, *issues]
     line = parsed.matter.body_line if parsed.matter is not None else 1
     return Entry(
         found, sha256, document, issues, reason, hosts=_hosts(found, parsed), body_line=line
     )
+
+
+def _reviewed(found: Found, sha256: str, name: str) -> tuple[str, list[Issue]]:
+    """Why a skill must not be used, if so, and what is to be said of its review."""
+    standing = found.standing
+    assert standing is not None
+    state, detail = standing.state, standing.detail
+    if state in ("reviewed", "changed") and sha256 != standing.sha256:
+        state, detail = "held", "it changed while it was being read"
+    if state == "reviewed":
+        return "", []
+    code = "RV103" if standing.problem else _REVIEW_CODES[state]
+    hint = "" if state == "blocked" else review_hint(name)
+    issue = Issue(code, detail, found.path, 1, 1, hint)
+    return {"held": HELD, "blocked": BLOCKED}.get(state, ""), [issue]
+
+
+def review_hint(name: str) -> str:
+    """How to review a skill."""
+    shown = shlex.quote(name)
+    return f"metier diff {shown}, then metier trust --skill {shown}"
+
+
+_REVIEW_CODES = {"held": "RV101", "changed": "RV102", "blocked": "RV105"}
 
 
 def _hosts(found: Found, parsed: Parsed) -> int:
@@ -69,6 +97,12 @@ def _card_text(card: Card) -> str:
     from metier.inject.sanitize import sanitize_capability_content  # most files are not cards
 
     return sanitize_capability_content(card.body).text
+
+
+def lint_text(found: Found, raw: bytes) -> tuple[Parsed, list[Issue]]:
+    """A text as `found` would hold it, and every finding in it."""
+    parsed = read_text(found, raw)
+    return parsed, [*parsed.issues, *lint_document(parsed), *_lint_switch(found, parsed)]
 
 
 def read_text(found: Found, raw: bytes) -> Parsed:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from metier.core.digests import sha256
 from metier.core.paths import is_inside
-from metier.findings import CODES, Severity
+from metier.findings import Severity
 from metier.storage.room import read_regular
 from metier.values.outcomes import Issue
 
@@ -76,7 +76,7 @@ def by_rule(issues: Iterable[Issue]) -> list[RuleCount]:
         groups.setdefault(issue.code, []).append(issue)
     counts = [
         RuleCount(
-            code, found[0].severity, CODES[code].title, len(found),
+            code, found[0].severity, found[0].finding.title, len(found),
             len({issue.path for issue in found}), sum(issue.fixable for issue in found),
         )
         for code, found in groups.items()

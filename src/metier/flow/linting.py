@@ -1,17 +1,18 @@
 """Lint a workspace or named files: findings, what is excluded, and repairs."""
 
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from metier.config import ALIAS_FILE, Config
 from metier.config.settings import SECURITY_CODES
 from metier.core.paths import is_inside
 from metier.discover.roots import roots_for, roots_of_paths, roots_of_user
-from metier.findings import CODES
+from metier.flow.lint_choice import Choice as Choice
+from metier.flow.lint_choice import choice_of as choice_of
+from metier.flow.lint_choice import unknown_code as unknown_code
 from metier.flow.lint_report import Reported
 from metier.flow.reading import read_documents, team_folders, workspace_roots
 from metier.flow.surroundings import Surroundings, is_alias_table, lint_plugins, table_below
@@ -27,6 +28,7 @@ from metier.storage.workspace import SETTINGS_FILE
 from metier.values.documents import Document, Skill
 from metier.values.files import LARGEST, Entry, Kind, Reading, Root
 from metier.values.outcomes import Exclusion, Issue
+from metier.values.own_rules import FAMILY
 
 if TYPE_CHECKING:  # most runs find nothing to repair
     from metier.flow.repairing import Repair
@@ -34,42 +36,6 @@ if TYPE_CHECKING:  # most runs find nothing to repair
 Wants = Callable[[Issue], bool]
 _UNPROVIDED = "XF905"
 """No skill provides what another requires."""
-
-
-class Choice(NamedTuple):
-    """Which findings are wanted, by their codes or the beginnings of codes."""
-
-    select: tuple[str, ...] = ()
-    ignore: tuple[str, ...] = ()
-    per_file_ignores: Mapping[str, Sequence[str]] = MappingProxyType({})
-    """Patterns of paths in the workspace, and what to ignore there."""
-    notes: bool = False
-    """Whether to include notes that are not selected by their code."""
-    users: "Choice | None" = None
-    """The user's choice, where the workspace has none."""
-
-    def wants(self, issue: Issue, path: str) -> bool:
-        """Whether `issue`, in the file at `path` of the workspace, is wanted."""
-        code = issue.code
-        if self.select:
-            wanted = code.startswith(self.select)
-        else:
-            wanted = self.notes or issue.severity != "info"
-        return (
-            wanted
-            and not code.startswith(self.ignore or ("-",))
-            and not any(
-                code.startswith(tuple(codes)) and fnmatchcase(path, pattern)
-                for pattern, codes in self.per_file_ignores.items()
-            )
-        )
-
-
-def unknown_code(codes: Iterable[str]) -> str | None:
-    """The first of `codes` that no finding's code begins with."""
-    return next(
-        (one for one in codes if not one or not any(code.startswith(one) for code in CODES)), None
-    )
 
 
 @dataclass(slots=True)
@@ -178,6 +144,11 @@ class Linter:
         linted = lint_files(self.reading, on_progress, self.shown)
         if self._request.is_part:
             linted.issues = [issue for issue in linted.issues if issue.code != _UNPROVIDED]
+        config = self._request.config
+        if config.lint_rules or config.lint_plugins:
+            from metier.flow.own_rules import own_findings  # few workspaces have any
+
+            linted.issues += own_findings(config, self.reading.found, self._inside)
         self._add_alias_tables(linted)
         paths, workspace = self._request.paths, self._request.workspace
         plugins = list(lint_plugins(self.reading.found, paths, workspace))
@@ -259,7 +230,8 @@ class Linter:
 
     def is_checked(self, path: str, code: str) -> bool:
         """Whether this run would have found a code in the file at a path of the workspace."""
-        if not self.wants(Issue(code, "", path)):
+        is_off = code.startswith(FAMILY) and not self._request.config.is_trusted
+        if is_off or not self.wants(Issue(code, "", path)):
             return False
         if not self._request.paths and not self._request.exclude:
             return self._request.user or not os.path.isabs(path)
@@ -326,15 +298,22 @@ class Linter:
         planned = plan_repairs(self.reading, [issue], lambda other: repair_key(other) == key)
         return planned[0] if planned else None
 
-    def repairs(self, linted: Linted) -> list["Repair"]:
+    def repairs(self, linted: Linted, *, unsafe: bool = False) -> list["Repair"]:
         """Repairs of files that were named, else of the workspace's own."""
         named, workspace = bool(self._request.paths), self._request.workspace
-        if not any(issue.fixable for issue in linted.issues):
+        if not any(issue.fixable and (unsafe or not issue.needs_unsafe) for issue in linted.issues):
             return []
         from metier.flow.repairing import plan_repairs  # see above
 
         own = [one for one in self.reading.found if named or is_inside(one.file, workspace)]
-        return plan_repairs(self.reading._replace(found=own), linted.issues, self.wants)
+        reading = self.reading._replace(found=own)
+        if not unsafe:
+            return plan_repairs(reading, linted.issues, self.wants)
+        from metier.flow.unsafe_repairs import plan_unsafe, workspace_of  # few ask for it
+
+        handles = [one.names[0] for one in linted.documents if one.kind == "skill"]
+        around = workspace_of(workspace, self._config, handles, () if named else reading.found)
+        return plan_unsafe(around, reading, linted.issues, self.wants)
 
     def shown(self, path: str) -> str:
         """A path as it can be opened; a named path stays as it was written."""

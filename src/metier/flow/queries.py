@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 from metier.config.consent import check_encoder
 from metier.core.process import without_garbage_collection
+from metier.discover.roots import roots_for
 from metier.flow.examples import Examples
 from metier.flow.reading import read_document, read_reference
 from metier.index import documents
 from metier.index.skills import SkillRepository
 from metier.index.store import Store
-from metier.values.files import Kind
+from metier.values.files import Kind, Root
 from metier.values.outcomes import Exclusion, Issue
 from metier.values.rows import Page, Row, shadowed
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from metier.flow.listing import HostListing
     from metier.flow.measuring import Measured
     from metier.flow.overlap_map import OverlapMap
+    from metier.flow.reviews import Reviews
     from metier.flow.shown import ShownTexts
     from metier.flow.usage import OnProgress, Question, Rank, Usage
     from metier.storage.room import Room
@@ -108,15 +110,47 @@ class Queries:
         """The active skills with that name, with or without a team and a plugin before it."""
         return documents.skills_called(self.store, name)
 
-    def document(self, row: Row) -> "Document":
-        """The whole document behind a row, read from its file. Raises `NotFoundError`."""
+    def document(self, row: Row, *, even_held: bool = False) -> "Document":
+        """The whole document behind a row, read from its file. Raises `NotFoundError`.
+
+        Also of a skill that waits for a review only if `even_held`: for its user to look at.
+        """
+        if row.is_held and not even_held:
+            raise documents.no_such_document(self.store, row.kind, row.name, self.workspace)
         return read_document(row)
+
+    def file_digests(self, row: Row) -> dict[str, str]:
+        """The sha256 of the files of a skill that was reviewed, by name; else empty."""
+        from metier.index.bundles import file_digests  # few skills are reviewed
+
+        return file_digests(self.store, row.path) if row.review else {}
 
     def package_of(self, row: Row) -> "Package":
         """Where a skill comes from and what came with it, as files beside it say."""
         from metier.discover.packages import package_of  # only `metier show` needs it
 
         return package_of(row, self.workspace, self._home)
+
+    def skill_roots(self) -> list[Root]:
+        """The folders in which skills are looked for."""
+        roots = roots_for(self.workspace, self.config, self._home)
+        return [root for root in roots if root.kind == "skill"]
+
+    def skill_rows(self) -> list[Row]:
+        """Every skill in the catalog, excluded skills too."""
+        return documents.select_rows(self.store, "kind = 'skill' ORDER BY path", [])
+
+    def review_counts(self) -> dict[str, int]:
+        """How many skills are `reviewed`, `changed`, `held` and `blocked`."""
+        sql = "SELECT review, count(*) FROM document WHERE review != '' GROUP BY review"
+        return dict(self.store.rows(sql))
+
+    @property
+    def reviews(self) -> "Reviews":
+        """What was reviewed of the skills, what they are now, and the lock of the workspace."""
+        from metier.flow.reviews import Reviews  # few commands need it
+
+        return Reviews(self)
 
     def reference(self, name: str) -> str:
         """A text that is only read on request. Raises `NotFoundError`."""
@@ -167,6 +201,10 @@ class Queries:
     def capabilities(self) -> list[str]:
         """Every capability that an active skill declares, in ascending order."""
         return documents.capabilities(self.store)
+
+    def rows_of_file(self, file: str) -> list[Row]:
+        """What the catalog has of a file, by its real path."""
+        return documents.select_rows(self.store, "file = ?", [file])
 
     def find(self, kind: Kind, wanted: str) -> Sequence[Row]:
         """The documents with that id, or else that name; the active first."""

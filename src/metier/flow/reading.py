@@ -31,7 +31,9 @@ from metier.values.trust import NOTHING
 if TYPE_CHECKING:  # slow to import, and most commands read no file
     from metier.values.documents import Document
 
-READER_VERSION = "17"
+Review = Callable[[list[Found], list[str]], list[Found]]
+"""Adds the standing of skills, and all paths that it depends on to the second list."""
+READER_VERSION = "18"
 """Raised when the same files give other entries."""
 DEEP_REFERENCE = "SYSTEM_ARCHITECTURE.md"
 LARGEST_REFERENCE = 1_048_576
@@ -81,10 +83,13 @@ def read_documents(
     ordered: bool = True,
     known: Trail | None = None,
     teams: Mapping[str, Team] = NOTHING,
+    review: Review | None = None,
+    review_mark: str = "",
 ) -> Reading:
     """The files below `roots`; nothing is listed while the trail `known` is unchanged.
 
-    `teams` are by their folders, absolute.
+    `teams` are by their folders, absolute. `review` says which skills may be used, by what
+    `review_mark` names.
     """
     roots = list(roots)
     off = frozenset(disabled)
@@ -94,12 +99,14 @@ def read_documents(
         disabled = own_off if found.origin == "untrusted" else off
         return _reader()(found, disabled=disabled, strict=strict)
 
-    fingerprint = _fingerprint(roots, own_off, teams)
+    fingerprint = _fingerprint(roots, own_off, teams) + review_mark
     key = f"{fingerprint}\n{roots}"
     if known is not None and known.key == key and is_unchanged(known):
         return Reading([], read, fingerprint, followed=known)
     steps = Steps()
     found = discover(roots, ordered=ordered, steps=steps, teams=teams)
+    if review is not None:
+        found = review(found, steps.paths)
     return Reading(found, read, fingerprint, partial(steps.trail, key, len(found)))
 
 
@@ -165,8 +172,13 @@ class Refreshed:
 
 
 def read_document(row: Row) -> "Document":
-    """The whole document behind a row. Raises `NotFoundError`."""
+    """The whole document behind a row. Raises `NotFoundError`.
+
+    Of a skill that was reviewed, only the text that the catalog knows is returned.
+    """
     entry = read_again(row)
+    if row.review and entry.sha256 != row.sha256:
+        raise _gone(row, "it has changed since the last refresh")
     if entry.document is None:
         raise _gone(row, entry.issues[0].message)
     return entry.document

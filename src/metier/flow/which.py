@@ -25,12 +25,13 @@ from metier.flow.edited import EditedPool
 from metier.flow.matched_words import MatchedWords
 from metier.hosts import HOOKED, honours_the_switch, host_bit, nameable_to
 from metier.index.cached_pools import CachedPool
-from metier.index.documents import select_rows
+from metier.index.documents import document_issues, select_rows
 from metier.index.pools import pool_of
 from metier.index.ranked import meant_text
 from metier.index.store import Store
 from metier.values.agents import STANDARD, AgentMatch, AgentProfile
 from metier.values.capabilities import CapabilitiesConfig
+from metier.values.outcomes import Exclusion
 from metier.values.rows import Row
 from metier.values.selection import Injection
 from metier.values.which import BUILT_IN, Expectation, RankedDocument, ShownText, Which
@@ -266,7 +267,12 @@ class SkillFinder:
             return [why] if why else []
         if row.state == "shadowed":
             return [f"it is shadowed by {row.shadowed_by}"]
-        return [f"it is excluded: {row.reason}"] if row.state == "excluded" else []
+        if row.state != "excluded":
+            return []
+        issues = document_issues(self._store, row.kind, row.path)
+        cause = Exclusion.cause(row.reason, issues) if row.is_held else None
+        why = f"; {cause.message}; {cause.hint}" if cause and cause.hint else ""
+        return [f"it is excluded: {row.reason}{why}"]
 
     def _figures(
         self,

@@ -13,7 +13,7 @@ from metier.core.render import BETWEEN_REFERENCES, REFERENCE_PREAMBLE, as_refere
 from metier.hook.cards import ConsideredCard, choose_cards
 from metier.hook.journal import Journal, decision
 from metier.hook.request import LONGEST_INPUT, HookRequest
-from metier.hook.skills import Suggestion, skills_named, suggest
+from metier.hook.skills import CHANGED, Suggestion, skills_named, suggest
 from metier.hook.store import ReadOnlyCatalog
 from metier.hook.used import used_skills
 from metier.hosts.table import HOOKS
@@ -149,7 +149,9 @@ class _Answer:
         """Else the host works in a folder below and needs absolute paths."""
 
     def fresh_for(self) -> int:
-        """The seconds for which the catalog is fresh; 0 if it was not prepared for hooks."""
+        """The seconds for which the catalog is fresh; 0 if it is not, or not prepared for hooks."""
+        if any(skill.outcome == CHANGED for skill in self._skills):
+            return 0
         seconds: int = self.settings.get("refreshAfter", 600) if self.settings else 0
         return seconds
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from metier.core.ranking import Task, fires, named, rank
 from metier.core.text import routing_text
 from metier.hosts import nameable_to
+from metier.storage.hook_files import link_stamp
 from metier.storage.pool import StoredPool
 
 TYPE_CHECKING = False
@@ -12,6 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from metier.hook.store import CatalogRows
+
+
+CHANGED = "changed"
+"""The outcome of a skill that needs a refresh, and maybe a review."""
 
 
 class Suggestion:
@@ -40,7 +45,8 @@ def suggest(
     """The skills that fit the prompt, the last of `messages`, best first.
 
     Those to name, and the best of the others, each with its evidence as score. Skills that only
-    the user starts are excluded if `host` honours that, and so are skills of other hosts.
+    the user starts are excluded if `host` honours that, and so are skills of other hosts. A skill
+    that was reviewed is not named if its files have changed since the last refresh.
     """
     if not messages:
         return []
@@ -48,16 +54,18 @@ def suggest(
     chosen = {one.document.key for one in named(ranked, threshold, most)}
     best = {one.document.key: one for one in ranked[: most + 1]}
     rows = catalog.rows_for(
-        "SELECT key, name, description, when_to_use, path, iif(source = 'workspace', '', file)"
-        " FROM document WHERE key",
+        "SELECT key, name, description, when_to_use, path, iif(source = 'workspace', '', file),"
+        " review FROM document WHERE key",
         best,
     )
     texts = {key: texts for key, *texts in rows}
     suggestions = []
     for key, one in best.items():
-        name, about, when, path, file = texts[key]
+        name, about, when, path, file, review = texts[key]
         suggestion = Suggestion(name, routing_text(about, when), path, file, one.evidence)
-        if key not in chosen:
+        if review and key in chosen and has_changed(catalog, path):
+            suggestion.outcome = CHANGED
+        elif key not in chosen:
             is_strong = fires(one, threshold)
             suggestion.outcome = "beyond-the-count" if is_strong else "below-threshold"
         suggestions.append(suggestion)
@@ -69,7 +77,7 @@ def skills_named(
 ) -> list[Suggestion]:
     """The skills with these names or folders, in that order, if `host` can load them."""
     sql = (
-        "SELECT name, description, when_to_use, path, iif(source = 'workspace', '', file)"
+        "SELECT name, description, when_to_use, path, iif(source = 'workspace', '', file), review"
         f" FROM document JOIN ranked USING (key) WHERE {nameable_to(host)}"
     )
     found: dict[str, Suggestion] = {}
@@ -78,7 +86,16 @@ def skills_named(
         rows = catalog.rows(f"{sql} AND name = ? LIMIT 1", (name,)) or catalog.rows(
             f"{sql} AND substr(path, ?) = ? ORDER BY path LIMIT 1", (-len(end), end)
         )
-        for title, about, when, path, file in rows:
+        for title, about, when, path, file, review in rows:
             known = Suggestion(title, routing_text(about, when), path, file, 0.0)
+            if review and path not in found and has_changed(catalog, path):
+                known.outcome = CHANGED
             found.setdefault(path, known)
     return list(found.values())[:most]
+
+
+def has_changed(catalog: CatalogRows, path: str) -> bool:
+    """Whether a file of a skill that was reviewed has changed since the last refresh."""
+    stamps = catalog.rows("SELECT stamps FROM bundle WHERE path = ?", (path,))
+    lines = stamps[0][0].split("\n") if stamps else [""]
+    return any(link_stamp(line.partition("\t")[2]) != line for line in lines)

@@ -15,7 +15,7 @@ from metier.values.rows import Page, Row
 _COLUMNS = (
     "kind, handle, name, description, path, source, state, reason, shadowed_by, file, sha256,"
     " json_array_length(issues) + (shadowed_by != ''), capabilities, data, origin, plugin, team,"
-    " owner"
+    " owner, review"
 )
 
 _SEARCHED = "name || char(10) || description || char(10) || when_to_use"
@@ -217,7 +217,7 @@ def rows_by_key(store: Store, keys: Iterable[int]) -> dict[int, Row]:
         return {row[0]: _row(row[1:]) for row in rows}
 
 
-_TYPES = [*[str] * 11, int, *[str] * 6]
+_TYPES = [*[str] * 11, int, *[str] * 7]
 """What each of `_COLUMNS` holds; they are in the order of `Row`."""
 _CAPABILITIES = Row._fields.index("capabilities")
 
@@ -241,7 +241,7 @@ def no_such_document(store: Store, kind: Kind, wanted: str, workspace: str) -> N
             f"{kind} '{wanted}' is excluded: {why}",
             code=code,
             where=row.file,
-            hint="metier lint says what to change",
+            hint=Exclusion.next_step(row.reason, issues),
         )
     near = nearest_name(wanted, names_of(store, kind))
     return NotFoundError(

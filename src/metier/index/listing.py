@@ -13,7 +13,7 @@ def lines_of(found: Iterable[Found]) -> list[str]:
     """One line per file that changes with the file and ends with its path."""
     return [
         f"{file.kind} {file.rank} {file.size} {file.mtime_ns} {file.ctime_ns} {file.excluded}"
-        f"{_links(file)} {file.plugin} {file.path}"
+        f"{_links(file)}{_standing(file)} {file.plugin} {file.path}"
         for file in found
     ]
 
@@ -21,6 +21,13 @@ def lines_of(found: Iterable[Found]) -> list[str]:
 def _links(file: Found) -> str:
     """A mark that changes with the other paths of a file; empty without any."""
     return f"+{zlib.crc32(LINE_END.join(file.also).encode()):x}" if file.also else ""
+
+
+def _standing(file: Found) -> str:
+    """A mark that changes with what the review record says of a skill; empty without review."""
+    if file.standing is None:
+        return ""
+    return f"~{zlib.crc32(LINE_END.join(file.standing).encode()):x}"
 
 
 class Listing:

@@ -97,6 +97,7 @@ _TABLES = {
         claims TEXT NOT NULL,
         also TEXT NOT NULL,
         hosts INTEGER NOT NULL,
+        review TEXT NOT NULL,
         UNIQUE (path, kind)
     )""",
     "skill_columns": "(ids TEXT NOT NULL, sources TEXT NOT NULL, numbers BLOB NOT NULL)",
@@ -108,6 +109,14 @@ _TABLES = {
         absent TEXT NOT NULL,
         links TEXT NOT NULL
     )""",
+    "bundle": """(
+        path TEXT PRIMARY KEY,
+        stamps TEXT NOT NULL,
+        steady INTEGER NOT NULL,
+        name TEXT NOT NULL,
+        contents TEXT NOT NULL,
+        problem TEXT NOT NULL
+    ) WITHOUT ROWID""",
     "trail_part": "(folder TEXT NOT NULL, paths BLOB NOT NULL, times BLOB NOT NULL)",
 }
 DOCUMENT_INDEXES = {
@@ -125,7 +134,7 @@ _INDEXES = (
     "CREATE INDEX posting_by_term ON posting (field, term, found)",
 )
 _OLD_TABLES = ("skill_stem", "ability_word")
-_EMPTY_STEPS = 14
+_EMPTY_STEPS = 15
 
 MIGRATIONS: tuple[Migration, ...] = (
     Migration(

@@ -18,6 +18,7 @@ from metier.storage.workspace import ENCODED_BY, TAUGHT_BY
 from metier.values.candidates import claims_of
 from metier.values.documents import Document, Skill
 from metier.values.files import KINDS, Entry, Found, Kind, Reading, Stored
+from metier.values.reviews import HELD
 
 _FRESH_NS = 2_000_000_000
 """A file changed this shortly before it was listed may change again within one clock tick."""
@@ -27,8 +28,8 @@ _INSERT = """
     INSERT OR REPLACE INTO document (
         key, kind, path, rank, state, reason, source, file, sha256,
         handle, name, description, capabilities, data, issues, origin, plugin, team, owner,
-        when_to_use, manual, claims, also, hosts
-    ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        when_to_use, manual, claims, also, hosts, review
+    ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 _STORED = f"SELECT {', '.join(Stored._fields)} FROM document WHERE kind = ? AND path = ?"
 _LEARN_AGAIN = """
@@ -180,7 +181,7 @@ class Update:
             )
         if document is None:
             whose = (found.origin, "", found.team.name, found.team.owner)
-            no_skill = ("", False, "", LINE_END.join(found.also), 0)
+            no_skill = ("", False, "", LINE_END.join(found.also), 0, _review_state(entry))
             return (*settled, "", "", "", "[]", "{}", issues, *whose, *no_skill)
         capabilities = entry.capabilities
         for writer in self._writers_of(found.kind):
@@ -200,7 +201,7 @@ class Update:
             issues,
             *(found.origin, found.plugin, found.team.name, found.team.owner),
             *_of_skill(found.kind, document),
-            *(LINE_END.join(found.also), entry.hosts),
+            *(LINE_END.join(found.also), entry.hosts, _review_state(entry)),
         )
 
     def _compete(self, handle: tuple[Kind, str]) -> None:
@@ -242,6 +243,12 @@ def _of_skill(kind: Kind, document: Document) -> tuple[str, bool, str]:
         return "", False, ""
     skill = cast(Skill, document)
     return skill.when_to_use, skill.is_manual, claims_of(skill)
+
+
+def _review_state(entry: Entry) -> str:
+    if entry.found.standing is None:
+        return ""
+    return "held" if entry.reason == HELD else entry.found.standing.state
 
 
 def _at_of(line: str) -> _At:

@@ -61,9 +61,14 @@ def lint_collisions(subjects: Iterable[Subject]) -> list[Issue]:
 def _not_named(skills: list[Subject]) -> Iterator[Issue]:
     """What makes hooks pass over a skill: its name, description and path as they show them."""
     for skill in skills:
-        for one in find_overrides(f"{skill.group} {skill.description} {skill.path}"):
-            hint = "hooks do not name this skill: change its name, description or folder"
-            yield Issue(one.code, one.message, skill.path, 1, 1, hint)
+        yield from lint_shown(skill.group, skill.description, skill.path)
+
+
+def lint_shown(name: str, description: str, path: str) -> Iterator[Issue]:
+    """What hooks would not show of a skill."""
+    for one in find_overrides(f"{name} {description} {path}"):
+        hint = "hooks do not name this skill: change its name, description or folder"
+        yield Issue(one.code, one.message, path, 1, 1, hint)
 
 
 def _unprovided(skills: list[Subject]) -> Iterator[Issue]:

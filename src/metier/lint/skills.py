@@ -59,6 +59,13 @@ LONGEST_BODY_LINES = 500
 MOST_FREE_CLAIMS = 20
 """Capabilities that a contract may claim without losing score."""
 _TAG = re.compile(r"</?[A-Za-z][\w-]*(?:\s[^<>]*)?/?>")
+_JOINING_WORDS = frozenset(
+    (
+        "a", "an", "and", "as", "at", "before", "by", "for", "from", "in", "into", "of", "on", "or",
+        "the", "to", "using", "via", "when", "while", "with",
+    )
+)  # fmt: skip
+"""Words that no name should end with."""
 _MOST_COMPARED = 20
 _NEAR_MISS = 0.8
 _TYPED = {
@@ -151,7 +158,7 @@ def _check_name(skill: Skill, found: Findings) -> None:
             if len(name) > LONGEST_NAME
             else "breaks the name rule"
         )
-        better = folder if is_capability_name(folder) else _shortened(slug(name))
+        better = proper_name(name, folder)
         hint = f"call it '{better}'" if better else "use a-z, 0-9 and single hyphens"
         hosts = (*_droppers_of_name(name), *_FORMAT)
         found.add("SK302", f"name '{name[:80]}' {problem}", ("name",), hint, hosts)
@@ -171,10 +178,18 @@ def _droppers_of_name(name: str) -> tuple[str, ...]:
     )
 
 
+def proper_name(name: str, folder: str) -> str:
+    """A valid name for a skill that has none: its folder's, else its own made valid, or empty."""
+    return folder if is_capability_name(folder) else _shortened(slug(name))
+
+
 def _shortened(name: str) -> str:
     if len(name) <= LONGEST_NAME:
         return name
-    return name[: LONGEST_NAME + 1].rpartition("-")[0] or name[:LONGEST_NAME]
+    whole_words = name[: LONGEST_NAME + 1].rpartition("-")[0]
+    while whole_words.rpartition("-")[2] in _JOINING_WORDS:
+        whole_words = whole_words.rpartition("-")[0]
+    return whole_words or name[:LONGEST_NAME].strip("-")
 
 
 def _check_description(skill: Skill, found: Findings) -> None:
@@ -185,7 +200,7 @@ def _check_description(skill: Skill, found: Findings) -> None:
         message = f"the description has {size} characters, the limit is {LONGEST_DESCRIPTION}"
         hint = "hosts cut or drop it: keep what and when"
         found.add("SK305", message, ("description",), hint, (*_LIMITED, *over, *_FORMAT))
-    elif _is_too_short(routing_text):
+    elif is_too_short(routing_text):
         message = f"the description has only {size} characters"
         found.add("SK306", message, ("description",), "say what the skill does and when to use it")
     elif over:
@@ -199,7 +214,7 @@ def _check_description(skill: Skill, found: Findings) -> None:
         found.add("SK314", message, ("description",), "some hosts reject it: write it in words")
 
 
-def _is_too_short(text: str) -> bool:
+def is_too_short(text: str) -> bool:
     """A character of Chinese, Japanese or Korean says as much as two others."""
     if len(text) >= SHORTEST_USEFUL_DESCRIPTION:
         return False
@@ -246,7 +261,7 @@ def _check_keys(data: dict[str, Any], found: Findings) -> None:
 def _check_unknown_keys(data: dict[str, Any], found: Findings) -> None:
     unknown = [key for key in data if key not in SKILL]
     for key in unknown[:_MOST_COMPARED]:
-        meant = _meant_by(key)
+        meant = meant_by(key)
         if meant and meant in data:
             message = f"unknown key '{key[:40]}' beside '{meant}', which counts"
             found.add("SK309", message, (key,), f"keep '{meant}' alone")
@@ -263,7 +278,7 @@ def _check_unknown_keys(data: dict[str, Any], found: Findings) -> None:
 
 
 @lru_cache(maxsize=4096)
-def _meant_by(key: str) -> str:
+def meant_by(key: str) -> str:
     """The known key that an unknown key is a typo of."""
     return _KEYS.get(nearest(loose_key(key), _KEYS, likeness=_NEAR_MISS), "")
 

@@ -5,9 +5,10 @@ to a file of the same skill, a hard link if all names of the file are in the sam
 the root of the workspace has only the folders that the skill format names.
 """
 
+import hashlib
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import BinaryIO, NamedTuple
 
 from pydantic_core import to_json
@@ -121,6 +122,20 @@ class SkillFolder(NamedTuple):
             os.path.dirname(path)
         )
         return target if is_linked_file and self._is_own(target) else None
+
+    def read_reviewed(self, parts: Sequence[str], digests: Mapping[str, str]) -> bytes:
+        """Read a file as `read`; with `digests` only if it is the file that they are of."""
+        raw = self.read(parts)
+        if not digests:
+            return raw
+        target = self._resolve(parts)
+        names = ["/".join(target or ()), self.main if list(parts) == [MAIN_FILE] else ""]
+        digest = hashlib.sha256(raw).hexdigest()
+        if digest in [digests.get(name) for name in names]:
+            return raw
+        raise NotFoundError(
+            "the file has changed since the last refresh", where=self.row.path, hint="metier diff"
+        )
 
     def read(self, parts: Sequence[str]) -> bytes:
         """Read a file. Raises `NotFoundError`, or `InvalidDocumentError` if it is too large."""

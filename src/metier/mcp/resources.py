@@ -100,7 +100,8 @@ def _bytes(catalog: Catalog, uri: str) -> tuple[bytes, str]:
     if uri == REFERENCE and _has_reference(catalog):
         return catalog.reference(DEEP_REFERENCE).encode(), "text/markdown"
     row, parts = find_skill(catalog, uri)
-    return SkillFolder.of(row, Owners(catalog.folders)).read(parts), mime_type(parts[-1])
+    folder = SkillFolder.of(row, Owners(catalog.folders))
+    return folder.read_reviewed(parts, catalog.file_digests(row)), mime_type(parts[-1])
 
 
 def _contents(uri: str, raw: bytes, kind: str) -> TextResourceContents | BlobResourceContents:

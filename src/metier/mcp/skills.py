@@ -126,9 +126,10 @@ def skill_entry(catalog: Catalog, row: Row, owners: Owners | None = None) -> dic
     folder = SkillFolder.of(row, owners)
     files, size = [], 0
     matter: dict[str, Any] = {}
+    digests = catalog.file_digests(row)
     for file in folder.files():
         parts = file.split("/")
-        raw = folder.read(parts)
+        raw = folder.read_reviewed(parts, digests)
         if file == MAIN_FILE:
             matter, problem = portable_front_matter(row, raw)
             if problem:

@@ -58,9 +58,14 @@ def forbid(room: Room) -> None:
         pass
 
 
-def stamp_of(path: str) -> str:
+def link_stamp(path: str) -> str:
+    """The same of a link itself, if it is one."""
+    return stamp_of(path, follow=False)
+
+
+def stamp_of(path: str, *, follow: bool = True) -> str:
     try:
-        info = os.stat(path)
+        info = os.stat(path, follow_symlinks=follow)
     except OSError:
         return f"-\t{path}"
     times = f"{info.st_mtime_ns} {info.st_ctime_ns}"

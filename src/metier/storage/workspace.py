@@ -9,7 +9,7 @@ CATALOG_FILE = "metier.db"
 RESTRICTED_FILE = "restricted.db"
 """The catalogs of a trusted and of an untrusted workspace."""
 RUNS_FILE = "runs.db"
-CATALOG_VERSION = 16
+CATALOG_VERSION = 17
 """Migrations of a catalog that this version reads."""
 TAUGHT_BY = "taught-by"
 """The setting of a catalog with the state of the examples that were learnt from last."""

@@ -41,6 +41,8 @@ NOT_ENTERED = frozenset(
     }
 )  # fmt: skip
 
+SourceGroup = Literal["workspace", "user", "plugins", "mounts"]
+"""Sources that are trusted alike, unless the settings name one of them."""
 Origin = Literal["user", "workspace", "untrusted"]
 """Whose document it is: the user's, a trusted or an untrusted workspace's."""
 UNTRUSTED_RANK = 10_000
@@ -70,6 +72,19 @@ class Root(NamedTuple):
     """That of documents below another workspace's root is untrusted."""
     links: Mapping[str, str] = NOTHING
     """Links that may leave the boundary → target."""
+    group: SourceGroup = "workspace"
+
+
+class Standing(NamedTuple):
+    """What the user's review record says of a skill as it is now."""
+
+    state: Literal["reviewed", "changed", "held", "blocked"]
+    """`changed`: modified since it was reviewed, and still used; `blocked`: by its source."""
+    detail: str = ""
+    sha256: str = ""
+    """Of the `SKILL.md` that this is about."""
+    problem: str = ""
+    """Why not all of its files could be hashed; else empty."""
 
 
 class Found(NamedTuple):
@@ -95,6 +110,11 @@ class Found(NamedTuple):
     team: Team = NO_TEAM
     also: tuple[str, ...] = ()
     """Other paths of the same file, by way of links."""
+    group: SourceGroup = "workspace"
+    folder: str = ""
+    """The folder of a document that is a link to a file; else that of its file."""
+    standing: Standing | None = None
+    """None if its source is always trusted."""
 
 
 class Matter(NamedTuple):

@@ -5,8 +5,10 @@ from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
+from metier.values.reviews import BLOCKED, HELD
+
 if TYPE_CHECKING:
-    from metier.findings import Severity
+    from metier.findings import Finding, Severity
 
 T = TypeVar("T")
 ALL_HOSTS = "all"
@@ -30,16 +32,33 @@ class Issue(NamedTuple):
     """The setting that it is about, if any: `mounts`, `folders.agents`."""
     hosts: tuple[str, ...] = ()
     """The hosts that it matters to here; none: those on the page of its code."""
+    own: "Finding | None" = None
+    """The page of its rule, if that is not one of metier's."""
+
+    @property
+    def finding(self) -> "Finding":
+        """The page of its code, among the findings of lint."""
+        finding: Finding = self.own or _findings().CODES[self.code]
+        return finding
 
     @property
     def severity(self) -> "Severity":
-        severity: Severity = _findings().SEVERITIES[self.code]
+        """That of its rule; a rule of one's own that is gone counts as a warning."""
+        if self.own is not None:
+            return self.own.severity
+        severity: Severity = _findings().SEVERITIES.get(self.code, "warning")
         return severity
 
     @property
     def fixable(self) -> bool:
         finding = _findings().CODES.get(self.code)
         return finding is not None and finding.fixable and not self.left_alone
+
+    @property
+    def needs_unsafe(self) -> bool:
+        """Whether `metier lint --fix` repairs such findings only with --unsafe."""
+        finding = _findings().CODES.get(self.code)
+        return finding is not None and finding.unsafe
 
     @property
     def is_error(self) -> bool:
@@ -99,7 +118,8 @@ class Exclusion(NamedTuple):
 
     path: str
     reason: str
-    """disabled · unreadable · unparseable · outside-root · too-large · duplicate-content"""
+    """disabled · unreadable · unparseable · outside-root · too-large · duplicate-content ·
+    unreviewed · blocked"""
     detail: str = ""
 
     @classmethod
@@ -118,7 +138,16 @@ class Exclusion(NamedTuple):
         """The finding that excludes a file; None if the settings do."""
         if reason == "disabled" or not issues:
             return None
+        if reason in (HELD, BLOCKED):
+            return next((issue for issue in issues if issue.code.startswith("RV")), None)
         return next((issue for issue in issues if issue.is_error), issues[0])
+
+    @classmethod
+    def next_step(cls, reason: str, issues: Sequence[Issue]) -> str:
+        """What to do about a file that is excluded for this reason."""
+        cause = cls.cause(reason, issues)
+        is_review = cause is not None and cause.code.startswith("RV")
+        return cause.hint if cause and is_review else "metier lint says what to change"
 
     def to_json(self) -> dict[str, str]:
         return self._asdict()

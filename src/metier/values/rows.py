@@ -10,6 +10,7 @@ from metier.core.text import routing_text
 from metier.errors import DamagedError
 from metier.values.files import Kind, Origin
 from metier.values.outcomes import Issue, exact_copy, same_id, same_name
+from metier.values.reviews import BLOCKED, HELD
 
 
 class Row(NamedTuple):
@@ -36,6 +37,8 @@ class Row(NamedTuple):
     team: str = ""
     owner: str = ""
     """The owner of its team."""
+    review: str = ""
+    """`reviewed`, `changed`, `held` or `blocked`; empty if its source is always trusted."""
 
     @property
     def own_name(self) -> str:
@@ -65,6 +68,11 @@ class Row(NamedTuple):
         """The text by which a skill is found; the description of any other document."""
         when = scalar_text_of(self.data.get("when_to_use")) if self.kind == "skill" else ""
         return routing_text(self.description, when)
+
+    @property
+    def is_held(self) -> bool:
+        """Whether it must not be used: not reviewed, or its source is never trusted."""
+        return self.reason in (HELD, BLOCKED)
 
     @property
     def is_manual(self) -> bool:
@@ -98,6 +106,8 @@ class Row(NamedTuple):
             out["shadowedBy"] = self.shadowed_by
         if self.reason:
             out["reason"] = self.reason
+        if self.review:
+            out["review"] = self.review
         return out
 
 

@@ -86,7 +86,7 @@ def _document(view: View, row: Row) -> dict[str, Any]:
 def _text(catalog: Catalog, row: Row) -> tuple[str, str, list[dict[str, Any]]]:
     """The text as it is in the file now, why it cannot be read, and the contract."""
     try:
-        document = catalog.document(row)
+        document = catalog.document(row, even_held=True)
     except MetierError as error:
         return "", error.message, []
     contract = document.contract if isinstance(document, Skill) else None

@@ -1,4 +1,4 @@
-"""Fuzz one target with atheris: `PYTHONPATH=tests python -m fuzz.run TARGET [LIBFUZZER OPTION …]`.
+"""Fuzz one target with atheris: `PYTHONPATH=tests python -m fuzz.fuzzing TARGET [OPTION …]`.
 
 Inputs that increase coverage go to a temporary folder; the committed corpus is only read. A
 failing input is written to the current folder as `crash-…`.

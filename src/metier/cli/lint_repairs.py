@@ -1,0 +1,110 @@
+"""What `metier lint --fix` writes, and what it says about it."""
+
+from collections.abc import Sequence
+
+import click
+
+from metier.cli.session import Session, counted
+from metier.core.text import printable
+from metier.flow.linting import Linted, Linter
+from metier.flow.repairing import Repair
+from metier.flow.unsafe_repairs import journal_of, write_all
+from metier.storage.transaction import finish
+
+_MOST_ROUNDS = 10
+
+
+def finish_repairs(session: Session) -> None:
+    """Complete the renames that a killed process began."""
+    journal = journal_of(session.workspace(), session.config())
+    if journal is not None and finish(journal, session.workspace()):
+        session.note("finished the renames of an earlier --fix that was interrupted")
+
+
+class Written:
+    """What --fix has written. A repair may make another one possible, so there may be rounds."""
+
+    def __init__(self, session: Session) -> None:
+        self._journal = journal_of(session.workspace(), session.config())
+        self._repairs: list[Repair] = []
+        self._left_alone: dict[str, str] = {}
+        """Paths, and why."""
+        self._rounds = 0
+
+    def add(self, repairs: Sequence[Repair]) -> bool:
+        """Write repairs; whether something was written."""
+        if self._rounds == _MOST_ROUNDS:
+            return False
+        self._rounds += 1
+        left_alone = write_all(repairs, self._journal)
+        files = {repair.found.file for repair, _ in left_alone}
+        written = [repair for repair in repairs if repair.found.file not in files]
+        self._repairs += written
+        self._left_alone.update((repair.found.path, reason) for repair, reason in left_alone)
+        return bool(written)
+
+    def note(self, session: Session, linter: Linter) -> None:
+        """Say how much was written; a file that is left alone has a line of its own."""
+        session.note_wrapped(_repaired(self._repairs))
+        for path, reason in self._left_alone.items():
+            session.note_wrapped(f"left alone: {linter.shown(path)} ({reason})")
+
+
+def _repaired(repairs: Sequence[Repair]) -> str:
+    """`repaired 3 findings in 2 files; renamed 1 folder`"""
+    if not repairs:
+        return "nothing to repair"
+    moved = sum(bool(repair.moved_to) for repair in repairs)
+    referring = len({repair.found.path for repair in repairs if not repair.issues})
+    parts = [f"repaired {_counts(repairs)}"]
+    if moved:
+        parts.append(f"renamed {counted(moved, 'folder')}")
+    if referring:
+        parts.append(f"changed references in {counted(referring, 'other file')}")
+    return "; ".join(parts)
+
+
+def _counts(repairs: Sequence[Repair]) -> str:
+    repairing = [repair for repair in repairs if repair.issues]
+    findings = sum(len(repair.issues) for repair in repairing)
+    files = {repair.moved_to or repair.found.path for repair in repairing}
+    return f"{counted(findings, 'finding')} in {counted(len(files), 'file')}"
+
+
+def note_levels(
+    session: Session, linter: Linter, linted: Linted, repairs: Sequence[Repair], *, unsafe: bool
+) -> None:
+    """Say how many findings in how many files each level repairs."""
+    other = linter.repairs(linted, unsafe=not unsafe)
+    safe, all_of_them = (other, repairs) if unsafe else (repairs, other)
+    session.note_wrapped(
+        f"--fix repairs {_counts(safe)}; --fix --unsafe repairs {_counts(all_of_them)}"
+    )
+
+
+def print_repairs(
+    session: Session, repairs: Sequence[Repair], linter: Linter, *, as_json: bool
+) -> None:
+    """Print what would be written: a diff of each file, after the new name of its folder."""
+    rows = [_row(repair, linter) for repair in repairs]
+    if as_json:
+        session.print_json(rows)
+        return
+    for row in rows:
+        if row["renamedTo"]:
+            click.echo(printable(f"rename {row['path']} to {row['renamedTo']}"))
+        if row["diff"]:
+            click.echo(printable(str(row["diff"])))
+
+
+def _row(repair: Repair, linter: Linter) -> dict[str, object]:
+    from metier.install.changes import Change  # loads difflib
+
+    path = linter.shown(repair.found.path)
+    before, after = (raw.decode(errors="replace") for raw in (repair.before, repair.after))
+    return {
+        "path": path,
+        "renamedTo": linter.shown(repair.moved_to) if repair.moved_to else "",
+        "findings": [issue._replace(path=path).to_json() for issue in repair.issues],
+        "diff": Change(path=path, before=before, after=after).diff if before != after else "",
+    }

@@ -1,0 +1,53 @@
+"""`metier lock`"""
+
+from metier.cli.session import Session, counted, metier_command
+from metier.config.lockfile import lock_path, write_lock
+from metier.errors import ConfigError, StoreError
+from metier.flow.reviews import Reviews
+
+
+@metier_command("lock", catalog=False)
+def command(session: Session) -> int:
+    """Write metier.lock: what the skills of this workspace consist of.
+
+    For each skill of the workspace and its mounts, not for those in your home folder, it has the
+    sha256 of every file, scripts included, the capabilities, the tools and commands that the skill
+    asks for, and its origin where known. Commit it; `metier verify` compares, and `metier diff`
+    shows what changed since, in words. Exit code 1 if not all files of a skill can be read.
+    """
+    session.require_workspace()
+    with session.catalog() as catalog:
+        skills, unreadable = catalog.reviews.locked_now()
+        _accept(session, catalog.reviews)
+    workspace = session.workspace()
+    try:
+        was_written = write_lock(workspace, skills)
+    except OSError as error:
+        raise StoreError(
+            f"the lock cannot be written: {error.strerror}", where=lock_path(workspace)
+        ) from None
+    if session.as_json:
+        session.print_json(
+            {
+                "file": lock_path(workspace),
+                "written": was_written,
+                "skills": len(skills),
+                "unreadable": [one._asdict() for one in unreadable.values()],
+            }
+        )
+    else:
+        files = sum(len(one.contents.files) for one in skills.values())
+        verb = "wrote" if was_written else "nothing changed in"
+        shown = session.shown(lock_path(workspace))
+        session.tell(f"{verb} {shown}: {counted(len(skills), 'skill')}, {counted(files, 'file')}")
+        for one in unreadable.values():
+            session.tell(f"not locked: {one.path}: {one.why}")
+    return int(bool(unreadable))
+
+
+def _accept(session: Session, reviews: Reviews) -> None:
+    """Record what is locked, for `metier diff`."""
+    try:
+        reviews.accept_locked()
+    except (ConfigError, StoreError, OSError) as error:
+        session.note(f"metier diff will not show what changes: {error}")

@@ -1,0 +1,73 @@
+"""What changed in skills since they were reviewed, for a terminal or a program."""
+
+from typing import Any
+
+import click
+
+from metier.core.text import printable
+from metier.flow.review_text import ChangedFile, asked_lines, changed_files
+from metier.flow.reviews import Reviewed, Reviews
+
+_COLOURS = {"+": "green", "-": "red", "@": "cyan"}
+_STATES = {
+    "new": "new, not reviewed",
+    "same": "as you reviewed it",
+    "changed": "changed since it was reviewed",
+    "unreadable": "not all of it can be read",
+}
+_MOST_LINES = 400
+"""Of one file on a screen."""
+
+
+def show_review(reviews: Reviews, one: Reviewed, *, err: bool = False) -> None:
+    """Print a skill's state, what it asks for, and what changed in its texts."""
+    when = one.before.at[:16].replace("T", " ") if one.before is not None else ""
+    how = ", accepted on first use" if one.before is not None and one.before.by != "user" else ""
+    told = _STATES[one.state] + (f" ({when}{how})" if when else "")
+    where = printable(one.row.path.rpartition("/")[0] or ".")
+    _echo(f"{click.style(printable(one.row.handle), bold=True)} in {where}: {told}", err)
+    if one.now.problem:
+        _echo(f"  {printable(one.now.problem)}", err)
+        return
+    for kind, name in asked_lines(one):
+        _echo(_coloured(f"  {kind}: {printable(name)}", kind), err)
+    for file in changed_files(one, reviews.texts_before(one)):
+        _show_file(file, err)
+
+
+def _show_file(file: ChangedFile, err: bool) -> None:
+    note = f" ({file.note})" if file.note else ""
+    _echo(click.style(f"  {file.what}: {printable(file.path)}{note}", bold=True), err)
+    for line in file.lines[:_MOST_LINES]:
+        _echo(_coloured(f"    {printable(line)}", line), err)
+    if len(file.lines) > _MOST_LINES:
+        _echo(f"    and {len(file.lines) - _MOST_LINES:,} more lines: metier diff --json", err)
+
+
+def _coloured(text: str, kind: str) -> str:
+    return click.style(text, fg=_COLOURS.get(kind[:1]))
+
+
+def _echo(text: str, err: bool) -> None:
+    click.echo(text, err=err)
+
+
+def review_json(reviews: Reviews, one: Reviewed) -> dict[str, Any]:
+    files = [] if one.now.problem else changed_files(one, reviews.texts_before(one))
+    before = one.before
+    return {
+        "id": one.row.id,
+        "name": one.row.name,
+        "path": one.row.path,
+        "source": one.row.source,
+        "trust": one.level,
+        "held": one.row.is_held,
+        "state": one.state,
+        "reviewedAt": before.at if before is not None else None,
+        "reviewedBy": before.by if before is not None else None,
+        "digest": None if one.now.problem else one.digest,
+        "problem": one.now.problem,
+        "matchesLock": reviews.matches_lock(one),
+        "change": one.change.to_json(),
+        "files": [file.to_json() for file in files],
+    }

@@ -1,0 +1,216 @@
+"""Documents while they are written: an editor's text → findings and repairs.
+
+The text counts, not the file; nothing is written. In an untrusted workspace documents are checked
+as everywhere else, and nothing of its settings beyond comfort counts.
+"""
+
+import os
+import re
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from metier.config import FILE_NAME
+from metier.config.layers import layer_of_text
+from metier.config.merging import merged_values
+from metier.core.paths import is_inside
+from metier.discover.roots import kind_of_file, roots_of_paths
+from metier.errors import ConfigError, MetierError
+from metier.flow.boundary import Boundary
+from metier.flow.entries import lint_text
+from metier.flow.linting import Linter, LintRequest, choice_of, settings_findings
+from metier.flow.own_rules import OwnRules, rules_of
+from metier.flow.queries import Queries
+from metier.flow.reading import read_documents, team_folders
+from metier.flow.repairing import is_repairable, repair_key, repair_text
+from metier.lint.settings import Named
+from metier.storage.places import user_home
+from metier.values.files import KINDS, LARGEST, Found, Origin, Parsed
+from metier.values.outcomes import Issue
+
+CROSS_FILE = "XF"
+"""The family of findings that need other files."""
+SETTINGS_CODE = "CONFIG_INVALID"
+_AT_LINE = re.compile(r"\(at line (\d+)(?:, column (\d+))?\)")
+_QUOTED = re.compile(r"'([^']+)'")
+
+
+class SettingsProblem(NamedTuple):
+    """What is wrong in a settings file."""
+
+    message: str
+    line: int
+    column: int
+    hint: str = ""
+    code: str = SETTINGS_CODE
+
+
+class Repaired(NamedTuple):
+    """A text after a repair."""
+
+    title: str
+    text: str
+    issues: tuple[Issue, ...]
+    """The findings that are gone."""
+
+
+class Editing:
+    """Checks the texts of one workspace."""
+
+    def __init__(self, boundary: Boundary, *, notes: bool = False) -> None:
+        """With `notes`, findings that never fail are included. Raises `ConfigError`."""
+        self.boundary = boundary
+        self._home = user_home(os.environ)
+        config = boundary.config
+        request = LintRequest(boundary.workspace, config, choice_of(config, notes=notes))
+        self._linter = Linter(request, lambda file, _: file)
+        self._rules: OwnRules = rules_of(config)
+
+    def close(self) -> None:
+        self._rules.close()
+
+    @property
+    def pages(self) -> "dict[str, str]":
+        """The pages of rules of one's own."""
+        return {code: page.page for code, page in self._rules.pages.items()}
+
+    def document(self, file: str) -> Found | None:
+        """The document that a file is, on disk or not yet; None for any other file."""
+        workspace, config = self.boundary.workspace, self.boundary.config
+        folder, name = os.path.split(file)
+        kind = kind_of_file(folder, name, workspace, config)
+        if kind is None or (kind != "skill" and not name.endswith(_ENDINGS[kind])):
+            return None
+        found = self._on_disk(file) or Found(
+            kind, file, 0, 0, 0, "", os.path.realpath(file), "workspace", 0, origin=self._origin
+        )
+        return found._replace(path=self._inside(file))
+
+    @property
+    def _origin(self) -> Origin:
+        return "workspace" if self.boundary.config.is_trusted else "untrusted"
+
+    def _on_disk(self, file: str) -> Found | None:
+        workspace, config = self.boundary.workspace, self.boundary.config
+        try:
+            roots = roots_of_paths([file], workspace, config, self._home)
+        except MetierError:
+            return None
+        found = read_documents(roots, teams=team_folders(workspace, config)).found
+        return found[0] if found else None
+
+    def _inside(self, file: str) -> str:
+        """The path in the workspace, or the whole path of a file outside."""
+        real, workspace = os.path.realpath(file), self.boundary.workspace
+        if not is_inside(real, workspace):
+            return file
+        return os.path.relpath(real, workspace).replace(os.sep, "/")
+
+    def issues(self, found: Found, text: str) -> list[Issue]:
+        """The wanted findings in a text, by position."""
+        raw = text.encode(errors="replace")
+        if len(raw) > LARGEST[found.kind]:
+            message = f"the file is larger than {LARGEST[found.kind] // 1024} KiB"
+            return self._wanted([Issue("IO203", message, found.path, hint="shorten it")])
+        parsed, issues = lint_text(found, raw)
+        if self._rules:
+            issues += self._own_findings(found, raw, parsed)
+        return self._wanted(issues)
+
+    def _own_findings(self, found: Found, raw: bytes, parsed: Parsed) -> list[Issue]:
+        try:
+            return self._rules.findings(found, raw, parsed, found.path)
+        except ConfigError:  # metier.toml shows it
+            return []
+
+    def _wanted(self, issues: Sequence[Issue]) -> list[Issue]:
+        wanted = filter(self._linter.wants, issues)
+        return sorted(wanted, key=lambda issue: (issue.line, issue.column, issue.code))
+
+    def cross_file(self, found: Found, catalog: Queries) -> list[Issue]:
+        """The wanted findings that need other files, as of the last refresh of the catalog."""
+        rows = [row for row in catalog.rows_of_file(found.file) if row.kind == found.kind]
+        issues = [issue for row in rows for issue in catalog.issues_of(row)]
+        return self._wanted([issue for issue in issues if issue.code.startswith(CROSS_FILE)])
+
+    # Repairs
+
+    def repair(self, found: Found, text: str, issue: Issue) -> Repaired | None:
+        """The text without one finding; None if that cannot be repaired here.
+
+        A repair that `metier lint` makes only with --unsafe says so: choosing it is consent.
+        """
+        if not issue.fixable:
+            return None
+        unsafe = " (unsafe)" if issue.needs_unsafe else ""
+        title = f"Repair {issue.code}: {issue.finding.title}{unsafe}"
+        key = repair_key(issue)
+        return self._repaired(found, text, title, lambda one: repair_key(one) == key)
+
+    def repair_all(self, found: Found, text: str) -> Repaired | None:
+        """The text without all findings that can be repaired safely; None if there are none."""
+        title = "Repair all findings of metier in this file"
+
+        def may(issue: Issue) -> bool:
+            return is_repairable(issue, unsafe=False) and self._linter.wants(issue)
+
+        return self._repaired(found, text, title, may)
+
+    def _repaired(
+        self, found: Found, text: str, title: str, may: Callable[[Issue], bool]
+    ) -> Repaired | None:
+        repair = repair_text(found, text.encode(errors="replace"), may)
+        if repair is None or repair.after == repair.before:
+            return None
+        return Repaired(title, repair.after.decode(errors="replace"), repair.issues)
+
+    # Settings
+
+    def is_settings(self, file: str) -> bool:
+        """Whether a file is the settings of the workspace."""
+        return os.path.realpath(file) == os.path.join(self.boundary.workspace, FILE_NAME)
+
+    def settings_problems(self, file: str, text: str) -> list[SettingsProblem]:
+        """What is wrong in the text of the workspace's settings: the first error."""
+        workspace = self.boundary.workspace
+        try:
+            layer = layer_of_text(text, file, is_users=False)
+            config = merged_values([layer], workspace)
+            rules = OwnRules(config.get("lint.rules", ()), ())
+            with rules if self.boundary.config.is_trusted else OwnRules((), ()) as checked:
+                checked.check()
+        except ConfigError as error:
+            line, column = _place(error.message, text)
+            return [SettingsProblem(error.message, line, column, error.hint)]
+        return []
+
+    def settings_issues(self, catalog: Queries) -> list[Issue]:
+        """The wanted findings about names in the settings, as they are on disk."""
+        documents = [
+            Named(kind, row.team, [row.handle, row.name, row.id])
+            for kind in KINDS
+            for row in (*catalog.documents(kind, shadowed=True), *catalog.excluded_rows(kind))
+        ]
+        config, workspace = self.boundary.config, self.boundary.workspace
+        found = settings_findings(config, workspace, documents)
+        return self._wanted([issue for issue in found if issue.path == FILE_NAME])
+
+
+_ENDINGS = {
+    "ability": (".md", ".MD"),
+    "card": (".md", ".MD"),
+    "agent": (".md", ".MD", ".yaml", ".yml", ".json"),
+}
+
+
+def _place(message: str, text: str) -> tuple[int, int]:
+    """The line and column that a message is about: as it says, or where the setting is named."""
+    said = _AT_LINE.search(message)
+    if said is not None:
+        return int(said[1]), int(said[2] or 1)
+    quoted = _QUOTED.search(message)
+    for name in reversed(quoted[1].replace('"', "").split(".")) if quoted else ():
+        for number, line in enumerate(text.split("\n"), start=1):
+            column = line.partition("#")[0].find(name)
+            if column >= 0:
+                return number, column + 1
+    return 1, 1

@@ -1,0 +1,236 @@
+"""What was reviewed of skills, what they are now, and the lock of a workspace."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from metier.config.lockfile import read_lock
+from metier.config.reviews import ReviewRecord
+from metier.config.source_trust import level_of
+from metier.core.timestamps import now_iso
+from metier.discover.bundle import list_skill
+from metier.discover.origins import git_remote, without_credentials
+from metier.discover.walk import discover
+from metier.errors import ConfigError, NotFoundError, StoreError, UsageError
+from metier.flow.reading import team_folders
+from metier.flow.reviewing import is_same, key_of, record_of
+from metier.flow.skill_contents import SkillNow, read_skill
+from metier.storage.places import user_room
+from metier.storage.reviewed_texts import ReviewedTexts
+from metier.values.files import Found, Root
+from metier.values.locks import LockedSkill, Mismatch, Unlockable, compared, lock_change
+from metier.values.reviews import ALWAYS, NEVER, Contents, Difference, Review, difference
+from metier.values.rows import Row
+
+if TYPE_CHECKING:
+    from metier.config import Config
+    from metier.values.packages import Package
+
+
+class Reviewed(NamedTuple):
+    """One skill: what was reviewed of it, and what it is now."""
+
+    row: Row
+    found: Found
+    level: str
+    before: Review | None
+    """None if it was not reviewed."""
+    now: SkillNow
+
+    @property
+    def is_same(self) -> bool:
+        return self.before is not None and is_same(self.before.contents, self.now.contents)
+
+    @property
+    def change(self) -> Difference:
+        before = self.before.contents if self.before is not None else Contents()
+        return difference(before, self.now.contents)
+
+    @property
+    def digest(self) -> str:
+        """What a review would accept."""
+        return self.now.contents.digest
+
+    @property
+    def state(self) -> str:
+        if self.now.problem:
+            return "unreadable"
+        if self.before is None:
+            return "new"
+        return "same" if self.is_same else "changed"
+
+
+class SkillSource(Protocol):
+    """What reviews and locks need of a catalog."""
+
+    workspace: str
+    config: "Config"
+
+    def skill_roots(self) -> list[Root]: ...
+    def skill_rows(self) -> list[Row]: ...
+    def package_of(self, row: Row) -> "Package": ...
+
+
+class Reviews:
+    """The reviews of a catalog's skills. The catalog is refreshed; files are read anew."""
+
+    def __init__(self, source: SkillSource) -> None:
+        self._source = source
+        self._workspace = source.workspace
+
+    @cached_property
+    def _found(self) -> dict[str, Found]:
+        """Every skill on disk by path."""
+        teams = team_folders(self._workspace, self._source.config)
+        found = discover(self._source.skill_roots(), teams=teams)
+        return {one.path: one for one in found if one.kind == "skill" and not one.excluded}
+
+    def named(self, rows: Sequence[Row], wanted: str) -> Reviewed:
+        """The skill among `rows` that waits for a review, or else the first.
+
+        Raises `UsageError` if several wait, `NotFoundError` if its file is gone.
+        """
+        waiting = [row for row in rows if row.is_held]
+        if len(waiting) > 1:
+            ids = ", ".join(row.id for row in waiting)
+            message = f"{len(waiting)} skills called '{wanted}' wait for a review"
+            raise UsageError(message, hint=f"give the full id of one: {ids}")
+        row = (waiting or list(rows))[0]
+        found = self._found.get(row.path)
+        if found is None:
+            raise NotFoundError(f"the files of skill '{wanted}' are gone", where=row.file)
+        return self._reviewed(row, found)
+
+    def all(self) -> Iterator[Reviewed]:
+        """Every skill that was reviewed or has to be, by path."""
+        for row in sorted(self._source.skill_rows(), key=lambda row: row.path):
+            found = self._found.get(row.path)
+            if found is None or not row.name:
+                continue
+            level = level_of(self._source.config, found)
+            is_known = key_of(found) in self._reviews(found)
+            if is_known or level not in (ALWAYS, NEVER):
+                yield self._reviewed(row, found)
+
+    def _reviewed(self, row: Row, found: Found) -> Reviewed:
+        before = self._reviews(found).get(key_of(found))
+        now = read_skill(found, list_skill(found))
+        return Reviewed(row, found, level_of(self._source.config, found), before, now)
+
+    def _reviews(self, found: Found) -> Mapping[str, Review | None]:
+        return self._users if found.origin == "user" else self._own
+
+    @cached_property
+    def _users(self) -> Mapping[str, Review | None]:
+        return ReviewRecord(self._workspace, is_users=True).skills()
+
+    @cached_property
+    def _own(self) -> Mapping[str, Review | None]:
+        return ReviewRecord(self._workspace, is_users=False).skills()
+
+    def texts_before(self, one: Reviewed) -> dict[str, str]:
+        """The texts that were reviewed; empty if the copies are lost."""
+        record = record_of(one.found, self._workspace)
+        try:
+            with closing(ReviewedTexts.within(user_room())) as copies:
+                return copies.texts(record.file, key_of(one.found))
+        except StoreError:
+            return {}
+
+    def accept(self, accepted: Sequence[Reviewed]) -> None:
+        """Record skills as they were read. Raises `ConfigError`, `OSError` or `UsageError`."""
+        for one in accepted:
+            if one.now.problem:
+                message = f"skill '{one.row.name}' cannot be accepted: {one.now.problem}"
+                raise UsageError(message, where=one.row.file)
+        for is_users in (True, False):
+            some = [one for one in accepted if (one.found.origin == "user") is is_users]
+            if some:
+                self._accept(ReviewRecord(self._workspace, is_users=is_users), some)
+
+    def _accept(self, record: ReviewRecord, accepted: Sequence[Reviewed]) -> None:
+        at = now_iso()
+        record.put_skills(
+            {key_of(one.found): Review(one.now.name, one.now.contents, at) for one in accepted}
+        )
+        with closing(ReviewedTexts.within(user_room())) as copies:
+            copies.keep(record.file, {key_of(one.found): one.now.texts for one in accepted})
+
+    def revoke(self, one: Reviewed) -> bool:
+        """Take a review back; whether there was one. Raises as `accept`."""
+        return record_of(one.found, self._workspace).revoke_skill(key_of(one.found), one.row.name)
+
+    # The lock
+
+    def locked_now(self) -> tuple[dict[str, LockedSkill], dict[str, Unlockable]]:
+        """The workspace's own skills as they are now, by folder, and those that cannot be read."""
+        skills: dict[str, LockedSkill] = {}
+        unreadable: dict[str, Unlockable] = {}
+        rows = {row.path: row for row in self._source.skill_rows() if row.name}
+        for path, found in sorted(self._found.items()):
+            if found.origin == "user" or path not in rows:
+                continue
+            now, folder = read_skill(found, list_skill(found)), lock_key(path)
+            if now.problem:
+                unreadable[folder] = Unlockable(folder, now.name, now.problem)
+            else:
+                contents = now.contents
+                origin = self._origin(rows[path], found)
+                skills[folder] = LockedSkill(now.name, found.source, contents, origin)
+        return skills, unreadable
+
+    def accept_locked(self) -> None:
+        """Record own skills that need no review as they are: `metier diff` shows what changes.
+
+        Nothing is recorded in a workspace that is not trusted. Raises as `accept`.
+        """
+        if not self._source.config.is_trusted:
+            return
+        rows = {row.path: row for row in self._source.skill_rows() if row.name}
+        own = [
+            self._reviewed(rows[path], found)
+            for path, found in self._found.items()
+            if path in rows
+            and found.origin != "user"
+            and level_of(self._source.config, found) == ALWAYS
+        ]
+        self.accept([one for one in own if not one.now.problem and not one.is_same])
+
+    def _origin(self, row: Row, found: Found) -> dict[str, str]:
+        package = self._source.package_of(row)
+        folder = key_of(found)
+        known = {
+            "git": git_remote(folder, self._workspace),
+            "mount": found.source if found.group == "mounts" else "",
+            "plugin": found.plugin,
+            "marketplace": package.marketplace,
+            "version": package.version,
+            "installedFrom": without_credentials(package.installed_from),
+        }
+        return {key: value for key, value in known.items() if value}
+
+    def mismatches(self) -> list[Mismatch]:
+        """How the skills differ from the lock. Raises `NotFoundError` or `ConfigError`."""
+        locked = read_lock(self._workspace)
+        return compared(locked, *self.locked_now())
+
+    @cached_property
+    def _locked(self) -> dict[str, LockedSkill]:
+        try:
+            return read_lock(self._workspace)
+        except (NotFoundError, ConfigError):
+            return {}
+
+    def matches_lock(self, one: Reviewed) -> bool:
+        """Whether a skill is exactly what the workspace's lock proposes."""
+        locked = self._locked.get(lock_key(one.found.path))
+        if locked is None or one.now.problem or one.found.origin == "user":
+            return False
+        now = LockedSkill(one.now.name, one.found.source, one.now.contents)
+        return locked.name == now.name and lock_change(locked, now).is_empty
+
+
+def lock_key(path: str) -> str:
+    """The folder of a skill's file, as the lock names it."""
+    return path.rpartition("/")[0] or "."

@@ -1,0 +1,1 @@
+"""The language server: findings, help, completion and repairs in an editor."""
