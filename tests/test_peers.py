@@ -73,9 +73,9 @@ def test_the_page_says_when_with_what_and_what_was_not_measured() -> None:
 
 def test_the_page_in_docs_lists_every_peer_and_what_it_does_better() -> None:
     text = (REPOSITORY / "docs" / "comparison.md").read_text("utf-8")
+    assert text.endswith(page([], CONTEXT).partition("From their documentation")[2])
     for peer in PEERS.values():
         assert f"| {peer.name} " in text
-        assert all(strength in text for strength in peer.strengths)
 
 
 def test_every_package_of_a_peer_is_pinned_and_no_pin_has_an_address() -> None:

@@ -22,7 +22,7 @@ PEER = Peer(
     strengths=(
         "Several hundred rules, each with its source: hooks, memory files, MCP and plugin"
         " configuration of many hosts, beyond skills.",
-        "Extensions for VS Code, JetBrains, Neovim and Zed; runs in the browser too.",
+        "Extensions for VS Code, JetBrains, Neovim and Zed, ready to install; a browser page.",
         "One native program; no Python at run time.",
     ),
     lint=Linter(command=_command, read=_linted),

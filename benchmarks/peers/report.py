@@ -113,14 +113,17 @@ def _opening(context: Context) -> str:
 
 
 def _tables(rows: Sequence[Row]) -> Iterator[str]:
+    noted = {""}
     for what, group in groupby(rows, key=lambda row: row.what):
         cells = _table(list(group), rows)
         table = markdown([[cell.replace("|", r"\|") for cell in line] for line in cells])
-        yield f"## {what[0].upper()}{what[1:]}\n\n{_note(what)}{table}"
+        note = _note(what)
+        yield "\n\n".join([f"## {what[0].upper()}{what[1:]}", *({note} - noted), table])
+        noted.add(note)
 
 
 def _note(what: str) -> str:
-    return next((f"{text}\n\n" for start, text in _NOTES.items() if what.startswith(start)), "")
+    return next((text for start, text in _NOTES.items() if what.startswith(start)), "")
 
 
 def _cheaper(rows: Sequence[Row]) -> str:
@@ -191,6 +194,8 @@ _NOT_MEASURED = """\
 - DBOS on PostgreSQL, where it is at home: [benchmarks](benchmarks.md) compare a step there.
 - Agents in a real host, with a real model: whether a better ranking makes better answers.
 - Whether the findings of a linter are right, and what its repairs do.
+- skillport as pip installs it today: with LanceDB 0.30 or newer it has no index of words, and
+  searches by substrings only. Here it has LanceDB 0.29.
 - skillport with embeddings, LangGraph on PostgreSQL, hosted services of any of them.
 - Power failure: a kill ends the process, not the machine.
 - Other systems than the one of this run; Windows and macOS in particular."""

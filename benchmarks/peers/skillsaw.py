@@ -20,7 +20,7 @@ PEER = Peer(
     packages=("skillsaw",),
     about="linter of skills, plugins and agent context",
     strengths=(
-        "Rules of your own, as files of a repository or as installable plugins.",
+        "Knows the files of some thirty tools: plugins, marketplaces, hooks, recipes, evals.",
         "Judges the prose: hedging, tautologies, prohibitions without an alternative.",
         "Makes HTML documentation of plugins and skills, and scaffolds new ones.",
     ),
