@@ -99,8 +99,9 @@ MEANINGS = {
     "models": (
         '`default = "provider:model"` for agents that name none (without it the offline model);'
         " `[models.NAME]` with `base-url` and `api-key-env` for a server that speaks the OpenAI"
-        " protocol: [agents](../agents.md); `prices = { MODEL = { input = 0.5, output = 2 } }`, in"
-        " dollars per million tokens, where the provider publishes none"
+        " protocol, `timeout` (seconds) and `retries`; `[models.NAME.MODEL]` with `timeout`,"
+        " `retries`, `input` and `output` (dollars per million tokens), `context` and `max-tokens`:"
+        " [agents](../agents.md#models)"
     ),
     "tools": (
         "`[tools.NAME]`: a command or a Python function as a tool, with `argv`, or with `function`"

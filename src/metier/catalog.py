@@ -105,6 +105,12 @@ class Catalog(Queries, RunMethods, ReportMethods):
         name = CATALOG_FILE if boundary.trust.is_trusted else RESTRICTED_FILE
         return cls(boundary, opened(room.file(name)), home, room)
 
+    def another(self, *, probes: bool = True) -> Self:
+        """Another connection to the same file, for another thread. Raises `UsageError`."""
+        self.require_file()
+        config = self.config if probes else self.config._replace(probes=())
+        return type(self).within(Boundary(self.workspace, self.trust, config), home=self._home)
+
     @classmethod
     def in_memory(cls, boundary: Boundary, *, home: str = "", room: Room | None = None) -> Self:
         """A catalog that is kept nowhere; `room` has the state to use, if any."""

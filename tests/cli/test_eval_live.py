@@ -153,8 +153,8 @@ def test_a_finished_evaluation_is_shown_without_asking_again(team: Team) -> None
 def test_a_largest_cost_stops_the_evaluation(team: Team) -> None:
     refused = team.metier("eval", "evals.yaml", "--live", "own:m", "--yes", "--max-cost", "1")
     assert refused.returncode == 2
-    assert "[models.own.prices]" in refused.stderr
-    prices = "prices = { m = { input = 1000, output = 0 } }\n"
+    assert "[models.own.m]" in refused.stderr
+    prices = "m = { input = 1000, output = 0 }\n"
     team.write("metier.toml", f'[models.own]\nbase-url = "{team.server.url}"\n{prices}')
     arguments = ["--live", "own:m", "--yes", "--max-cost", "5", "--concurrency", "1", "--json"]
     finished = team.metier("eval", "evals.yaml", *arguments)

@@ -6,6 +6,7 @@ import pytest
 
 from metier.config import load_config
 from metier.errors import ConfigError
+from metier.values.running import ModelOptions
 
 
 def settings(folder: Path, text: str) -> Path:
@@ -27,7 +28,8 @@ def test_every_setting_is_read(tmp_path: Path) -> None:
         [models.local]
         base-url = "http://127.0.0.1:8080/v1"
         api-key-env = "LOCAL_KEY"
-        prices = { tiny = { input = 1, output = 2.5 } }
+        timeout = 60
+        tiny = { input = 1, output = 2.5, context = 4096, retries = 2 }
         [tools]
         allow = ["count"]
         [tools.count]
@@ -46,7 +48,8 @@ def test_every_setting_is_read(tmp_path: Path) -> None:
     assert config.models.default == "local:tiny"
     local = config.models.providers["local"]
     assert (local.base_url, local.api_key_env) == ("http://127.0.0.1:8080/v1", "LOCAL_KEY")
-    assert local.prices == {"tiny": {"input": 1, "output": 2.5}}
+    assert local.options("tiny") == ModelOptions(60.0, 2, 1.0, 2.5, 4096)
+    assert local.options("other") == ModelOptions(timeout=60.0)
     assert (config.tools.allow, config.tools.requests) == ((), ("count",))
     (command,) = config.tools.commands
     assert (command.name, command.argv) == ("count", ("wc", "-l", "{file}"))
@@ -63,11 +66,12 @@ def test_every_setting_is_read(tmp_path: Path) -> None:
         ("models = 7", "'models' must be a table"),
         ("models.default = 7", "'models.default' must be a text"),
         ("models.x = 7", "'models.x' must be a table"),
-        ("models.x.base-ulr = 'a'", "unknown setting 'models.x.base-ulr'"),
-        ("models.x.prices = 7", "'models.x.prices' must be a table"),
-        ("models.x.prices.y = 7", "'models.x.prices.y' must be a table"),
-        ("models.x.prices.y = {input = 1}", "'models.x.prices.y.output' is missing"),
-        ("models.x.prices.y = {input = -1, output = 1}", "dollars per million tokens"),
+        ("models.x.base-ulr = 'a'", "'models.x.base-ulr' must be a table for a model; of a provi"),
+        ("models.x.y.prise = 7", "unknown setting 'models.x.y.prise'"),
+        ("models.x.y = {input = 1}", "'models.x.y' must be given both 'input' and 'output'"),
+        ("models.x.y = {input = -1, output = 1}", "dollars per million tokens"),
+        ("models.x.retries = 99", "'models.x.retries' must be from 0 to 10"),
+        ("models.x.y.timeout = 0", "'models.x.y.timeout' must be a number of seconds above 0"),
         ("tools.allow = 'all'", "'tools.allow' must be a list of texts"),
         ("tools.x = {}", "'tools.x' must be a table with either 'argv' or 'function'"),
         ("tools.x.argv = []", "'tools.x.argv' must be a list of texts"),

@@ -341,7 +341,7 @@ def test_a_largest_cost_needs_a_price(trial: Trial) -> None:
     trial.use(Asked())
     with pytest.raises(UsageError, match="price of 'scripted:test'") as error:
         trial.plan(BELL, max_cost=1.0)
-    assert '[models.scripted.prices] "test" = {' in error.value.hint
+    assert "set input and output in [models.scripted.test]" in error.value.hint
 
 
 # What is asked

@@ -93,6 +93,18 @@ def test_only_the_newest_reports_are_kept(
     assert reports.ids() == [numbered(report, number).id for number in (2, 3)]
 
 
+def test_a_burst_of_one_client_displaces_no_report_of_another(
+    shared: SharedState, report: Report, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("metier.flow.shared_reports.MOST_REPORTS", 3)
+    reports, ids = Reports(shared.reports), []
+    for number, client in enumerate(("aaaaaaaa", "bbbbbbbb", *["cccccccc"] * 4)):
+        one = numbered(report, number).for_client(client)
+        reports.keep(one)
+        ids.append(one.id)
+    assert reports.ids() == [ids[0], ids[1], ids[-1]]
+
+
 def test_a_report_with_any_character_can_be_kept(shared: SharedState, report: Report) -> None:
     odd = Report({**report, "query": "nul \0, lone \ud800, ä"})
     reports = Reports(shared.reports)

@@ -14,7 +14,7 @@ import pytest
 from conftest import Workspace
 from mcp_served import ENOUGH, refreshed
 from metier.catalog import Catalog
-from metier.mcp.catalog_thread import CatalogThread
+from metier.mcp.catalog_pool import CatalogPool
 from metier.mcp.http import Guard, serve_http
 from metier.mcp.server import make_server
 from metier.serving.endpoint import Endpoint
@@ -103,18 +103,18 @@ def test_what_follows_an_answer_is_not_cancelled() -> None:
 
 
 @pytest.fixture
-def keeper(workspace: Workspace) -> Iterator[CatalogThread]:
+def keeper(workspace: Workspace) -> Iterator[CatalogPool]:
     workspace.skill("one")
-    with closing(CatalogThread(lambda: refreshed(workspace.root))) as made:
+    with closing(CatalogPool(lambda: refreshed(workspace.root), threads=1)) as made:
         made.start()
         yield made
 
 
 @contextmanager
-def busy(keeper: CatalogThread) -> Iterator[None]:
+def busy(keeper: CatalogPool) -> Iterator[None]:
     """The catalog answers somebody else all the while."""
     free = threading.Event()
-    held = keeper._thread.submit(free.wait, ENOUGH)
+    held = keeper._threads[0]._thread.submit(free.wait, ENOUGH)
     try:
         yield
     finally:
@@ -123,7 +123,7 @@ def busy(keeper: CatalogThread) -> Iterator[None]:
 
 
 @asynccontextmanager
-async def connected(keeper: CatalogThread, era: dict[str, str], body: bytes) -> AsyncIterator[Any]:
+async def connected(keeper: CatalogPool, era: dict[str, str], body: bytes) -> AsyncIterator[Any]:
     """A connection to a server, over which the head of a request for `body` has been sent."""
     place, ready = Endpoint(port=0), asyncio.Event()
     with place.bound() as bound:
@@ -146,7 +146,7 @@ async def connected(keeper: CatalogThread, era: dict[str, str], body: bytes) -> 
 
 @ERAS
 def test_a_question_of_a_client_that_has_left_is_never_asked(
-    keeper: CatalogThread, era: dict[str, str], caplog: pytest.LogCaptureFixture
+    keeper: CatalogPool, era: dict[str, str], caplog: pytest.LogCaptureFixture
 ) -> None:
     params = {"name": "skill_list", "arguments": {}, "_meta": META if era else {}}
     call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
@@ -185,7 +185,7 @@ def test_a_question_of_a_client_that_has_left_is_never_asked(
 
 @ERAS
 def test_a_client_that_leaves_before_it_has_asked_is_not_worth_a_word(
-    keeper: CatalogThread, era: dict[str, str], caplog: pytest.LogCaptureFixture
+    keeper: CatalogPool, era: dict[str, str], caplog: pytest.LogCaptureFixture
 ) -> None:
     async def main() -> None:
         async with connected(keeper, era, b"0123456789") as writer:

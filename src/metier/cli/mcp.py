@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
 import click
 from click.core import ParameterSource
@@ -19,11 +20,17 @@ from metier.hosts.known import SERVERS
 from metier.serving.catalog_thread import trust_stamp
 from metier.serving.endpoint import PORT, TOKEN_HINT, Endpoint, read_token
 
+if TYPE_CHECKING:
+    from metier.mcp.metrics import Metrics
+
 _FOR_HTTP = {
     "address": "--listen",
     "port": "--port",
     "token_file": "--token-file",
     "names": "--allow-host",
+    "metrics": "--metrics",
+    "max_requests": "--max-requests",
+    "log_level": "--log-level",
 }
 
 
@@ -50,6 +57,15 @@ def uninstall(session: Session, host: str, for_user: bool, dry_run: bool) -> Non
 def _require_package() -> None:
     if find_spec("mcp") is None:
         raise UsageError("the package mcp is not installed", hint="pip install 'metier[mcp]'")
+
+
+def _metrics() -> "Metrics":
+    if find_spec("prometheus_client") is None:
+        message = "--metrics needs the package prometheus-client"
+        raise UsageError(message, hint="pip install prometheus-client")
+    from metier.mcp.metrics import Metrics  # an extra
+
+    return Metrics()
 
 
 @metier_command("mcp", for_host=True)
@@ -84,6 +100,22 @@ def _require_package() -> None:
     multiple=True,
     help="Another name that clients reach the server by, or NAME:PORT; repeat it.",
 )
+@click.option("--metrics", is_flag=True, help="Serve metrics for Prometheus at /metrics.")
+@click.option(
+    "--max-requests",
+    type=click.IntRange(1, 100_000),
+    default=256,
+    show_default=True,
+    metavar="N",
+    help="Requests at once; any more get 503 and a Retry-After.",
+)
+@click.option(
+    "--log-level",
+    type=click.Choice(["error", "warning", "info", "debug"]),
+    default="warning",
+    show_default=True,
+    help="What goes to standard error; info has a line for each request.",
+)
 @click.option(
     "--allow-run",
     is_flag=True,
@@ -98,6 +130,9 @@ def _serve(
     port: int,
     token_file: str | None,
     names: tuple[str, ...],
+    metrics: bool,
+    max_requests: int,
+    log_level: str,
     allow_run: bool,
 ) -> int:
     """Serve the catalog to any MCP client, over standard input and output or over HTTP.
@@ -112,7 +147,8 @@ def _serve(
     if token is not None:
         message = "--token is not accepted: other users of this machine can read command lines"
         raise UsageError(message, hint=TOKEN_HINT)
-    from metier.mcp.serve import run_http, run_stdio  # the SDK loads a lot
+    from metier.mcp.http import Service  # the SDK loads a lot
+    from metier.mcp.serve import run_http, run_stdio
 
     os.environ.setdefault("METIER_OFFLINE", "1")  # no host waits for sources of cards
     fresh = partial(opened, session, allow_run=allow_run)
@@ -129,7 +165,16 @@ def _serve(
 
     given = read_token(token_file) if token_file else os.environ.get("METIER_MCP_TOKEN", "")
     endpoint = Endpoint(address, port, given, names)
-    run_http(fresh, endpoint, ready, allow_run=allow_run, stamp=trust_stamp)
+    service = Service(max_requests, _metrics() if metrics else None)
+    run_http(
+        fresh,
+        endpoint,
+        ready,
+        allow_run=allow_run,
+        stamp=trust_stamp,
+        service=service,
+        log_level=log_level,
+    )
     session.note("stopped")
     return 0
 

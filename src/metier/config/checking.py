@@ -14,6 +14,7 @@ from metier.values.files import KeyPath
 from metier.values.own_rules import CODE_FORM, RuleSetting, is_own_code
 from metier.values.running import (
     CommandSetting,
+    ModelOptions,
     ModelSettings,
     ProviderSettings,
     ServerSetting,
@@ -60,14 +61,34 @@ def _entry(key: str, table: Mapping[str, Any]) -> dict[str, Any]:
     return {name.replace("-", "_"): plain(value, fields[name]) for name, value in table.items()}
 
 
-def _models(table: Mapping[str, Any], _source: str) -> ModelSettings:
+def _models(table: Mapping[str, Any], source: str) -> ModelSettings:
     """`default = "provider:model"`, and a table `[models.PROVIDER]` for each provider."""
     providers = {
-        name: ProviderSettings(**_entry("models", entry))
-        for name, entry in table.items()
-        if name != "default"
+        name: _provider(name, entry, source) for name, entry in table.items() if name != "default"
     }
     return ModelSettings(table.get("default", ""), providers)
+
+
+def _provider(name: str, entry: Mapping[str, Any], source: str) -> ProviderSettings:
+    """A table with a table `[models.PROVIDER.MODEL]` for each model that has one."""
+    models = {key: value for key, value in entry.items() if isinstance(value, dict)}
+    own = {key: value for key, value in entry.items() if key not in models}
+    for model, options in models.items():
+        if ("input" in options) != ("output" in options):
+            key = dotted(("models", name, model))
+            raise wrong(key, "given both 'input' and 'output' as prices, or neither", source)
+    return ProviderSettings(
+        **_entry("models", own),
+        models={model: _options(options) for model, options in models.items()},
+    )
+
+
+def _options(table: Mapping[str, Any]) -> ModelOptions:
+    provider = SETTINGS["models"].field.others
+    fields = (provider and provider.others and provider.others.fields) or {}
+    return ModelOptions(
+        **{key.replace("-", "_"): plain(value, fields[key]) for key, value in table.items()}
+    )
 
 
 def _tools(table: Mapping[str, Any], source: str) -> ToolSettings:

@@ -51,8 +51,7 @@ def _setting(key: str, value: Any, powers: Powers) -> tuple[str, str]:
         key_env = entry.get("api-key-env")
         key_text = f", key in {key_env}" if key_env else ""
         address = entry.get("base-url") or "its own address"
-        prices = f"; prices = {_shown(entry['prices'])}" if entry.get("prices") else ""
-        return "model", f"{name}: {address}{key_text}{prices}"
+        return "model", f"{name}: {address}{key_text}{_rest(entry)}"
     if key == "lint.plugins" and isinstance(value, list):
         return "rules", f"lint runs rules of installed packages: {', '.join(map(str, value))}"
     if key == "encoder" and entry:
@@ -77,7 +76,10 @@ def _variables(entry: Mapping[str, Any]) -> str:
     return f"; sees {', '.join(map(str, names))}" if isinstance(names, list) and names else ""
 
 
-_SHOWN = {"argv", "function", "folder", "environment", "command", "args", "env", "url", "headers"}
+_SHOWN = {
+    "argv", "function", "folder", "environment", "command", "args", "env", "url", "headers",
+    "base-url", "api-key-env",
+}  # fmt: skip
 
 
 def _rest(entry: Mapping[str, Any]) -> str:

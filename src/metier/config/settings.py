@@ -51,11 +51,19 @@ _PROBE_SECONDS = Field(
 )
 _PROBE = _table({"argv": _ARGV, "timeout": _PROBE_SECONDS})
 _TEAM = _table({"name": text(shortest=1), "owner": text(), "disabled": _NAMES})
-_DOLLARS = Field(
-    type="number", least=0, required=True, called="a number of dollars per million tokens"
+_DOLLARS = Field(type="number", least=0, called="a number of dollars per million tokens")
+_OF_MODELS = {"timeout": _SECONDS, "retries": integer(0, 10)}
+_MODEL = _table(
+    {
+        **_OF_MODELS,
+        "input": _DOLLARS,
+        "output": _DOLLARS,
+        "context": integer(1, 1_000_000_000),
+        "max-tokens": integer(1, 1_000_000_000),
+    },
+    called="a table for a model; of a provider itself: base-url, api-key-env, timeout, retries",
 )
-_PRICES = _table(others=_table({"input": _DOLLARS, "output": _DOLLARS}))
-_PROVIDER = _table({"base-url": text(), "api-key-env": text(), "prices": _PRICES})
+_PROVIDER = _table({"base-url": text(), "api-key-env": text(), **_OF_MODELS}, others=_MODEL)
 _COMMAND = _table(
     {
         "argv": _ARGV._replace(required=False),

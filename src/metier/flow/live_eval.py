@@ -17,6 +17,7 @@ from metier.listing.rules import Shown
 from metier.run.models import Price, ProviderModel
 from metier.run.store import RunStore
 from metier.values.agents import AgentProfile, Limits
+from metier.values.checks import dotted
 from metier.values.documents import Document
 from metier.values.evals import LIVE_AGENT, CaseResult, Evaluation
 from metier.values.files import Kind
@@ -143,7 +144,7 @@ def _price(agency: "Agency", settings: LiveSettings) -> Price | None:
         provider, _, model = settings.model.partition(":")
         raise UsageError(
             f"--max-cost needs the price of '{settings.model}', which is not known",
-            hint=f'set [models.{provider}.prices] "{model}" = {{ input = …, output = … }}, '
+            hint=f"set input and output in [{dotted(('models', provider, model))}], "
             "in dollars per million tokens",
         )
     return price

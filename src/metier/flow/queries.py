@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 from metier.config.consent import check_encoder
 from metier.core.process import without_garbage_collection
 from metier.discover.roots import roots_for
+from metier.errors import UsageError
 from metier.flow.examples import Examples
 from metier.flow.reading import read_document, read_reference
 from metier.index import documents
 from metier.index.skills import SkillRepository
 from metier.index.store import Store
+from metier.storage.database import IN_MEMORY
 from metier.values.files import Kind, Root
 from metier.values.outcomes import Exclusion, Issue
 from metier.values.rows import Page, Row, shadowed
@@ -266,6 +268,12 @@ class Queries:
             names, question, environ=os.environ, rank=rank, on_progress=on_progress
         )
         return usage_of(names, question, reading, self.room)
+
+    def require_file(self) -> None:
+        """Raise `UsageError` for a catalog in memory."""
+        if self.store.path == IN_MEMORY:
+            message = "a catalog in memory has one connection"
+            raise UsageError(message, hint="open a workspace: Catalog.open(FOLDER)")
 
     def prepare_for_reading(self) -> None:
         """Write what questions would write at their first use, for read-only connections."""

@@ -2,7 +2,9 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import cache
 from typing import Any, Protocol
 
@@ -13,8 +15,10 @@ from metier.values.resolution import Decision, Report
 
 REPORTS = "reports"
 MOST_REPORTS = 100
-REPORT_NAME = re.compile(r"[0-9]{8}T[0-9]{6}\.[0-9]{6}-[0-9a-f]{4}\.json\Z")
+REPORT_NAME = re.compile(r"[0-9]{8}T[0-9]{6}\.[0-9]{6}-[0-9a-f]{4}(-[0-9a-f]{8})?\.json\Z")
 """Other files in the folder are neither read nor deleted."""
+BEFORE_CLIENT = len("20260131T120000.123456-9f3a")
+"""The rest of an id names the client of a server that asked; that of a command has none."""
 LAST = "last"
 SUMMARY = (
     "run_id",
@@ -34,7 +38,7 @@ class ReportStore(Protocol):
 
     def save(self, report_id: str, text: str) -> None: ...
     def prune(self) -> None:
-        """Delete the oldest reports beyond the limit."""
+        """Delete the oldest reports beyond the limit, so that each client keeps its newest."""
 
     def ids(self) -> list[str]:
         """Oldest first."""
@@ -56,8 +60,9 @@ class ReportFiles:
         self._room.write(f"{report_id}.json", text.encode())
 
     def prune(self) -> None:
-        for old in self.ids()[:-MOST_REPORTS]:
-            self._room.remove(f"{old}.json")
+        for old in surplus(self.ids(), MOST_REPORTS):
+            with suppress(FileNotFoundError):  # another process was faster
+                self._room.remove(f"{old}.json")
 
     def ids(self) -> list[str]:
         names = self._room.names()
@@ -67,6 +72,21 @@ class ReportFiles:
         if not REPORT_NAME.match(f"{report_id}.json"):
             raise FileNotFoundError(report_id)
         return self._room.read(f"{report_id}.json").decode()
+
+
+def surplus(ids: Sequence[str], most: int) -> list[str]:
+    """The ids, of these from oldest to newest, that are too many.
+
+    The newest of each client come first, then the second of each, and so on: a burst of one
+    client displaces reports of its own.
+    """
+    seen: Counter[str] = Counter()
+    ranked = []
+    for newer, report_id in enumerate(reversed(ids)):
+        client = report_id[BEFORE_CLIENT:]
+        ranked.append((seen[client], newer, report_id))
+        seen[client] += 1
+    return [report_id for _, _, report_id in sorted(ranked)[most:]]
 
 
 class Reports:

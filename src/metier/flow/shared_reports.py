@@ -1,5 +1,6 @@
 """The stored reports of a namespace, in PostgreSQL."""
 
+from metier.flow.reports import BEFORE_CLIENT
 from metier.storage.postgres import Connection, Postgres
 
 MOST_REPORTS = 1_000
@@ -13,9 +14,11 @@ _ADD = (
     " ON CONFLICT (namespace, id) DO NOTHING"
 )
 _PRUNE = (
-    "DELETE FROM metier.report WHERE namespace = %s AND id <= (SELECT id FROM metier.report"
-    " WHERE namespace = %s ORDER BY id DESC LIMIT 1 OFFSET %s)"
+    "DELETE FROM metier.report WHERE namespace = %s AND id IN (SELECT id FROM (SELECT id,"
+    " row_number() OVER (PARTITION BY substr(id, %s) ORDER BY id DESC) AS newer"
+    " FROM metier.report WHERE namespace = %s) AS ranked ORDER BY newer, id DESC OFFSET %s)"
 )
+"""As `surplus` in `flow/reports`."""
 _IDS = "SELECT id FROM metier.report WHERE namespace = %s ORDER BY id"
 _READ = "SELECT data FROM metier.report WHERE namespace = %s AND id = %s"
 
@@ -38,7 +41,7 @@ class PostgresReports:
         return self._execute(_ADD, report_id, text) == 1
 
     def prune(self) -> None:
-        self._execute(_PRUNE, self._namespace, MOST_REPORTS)
+        self._execute(_PRUNE, BEFORE_CLIENT + 1, self._namespace, MOST_REPORTS)
 
     def ids(self) -> list[str]:
         """Oldest first."""

@@ -1,1 +1,38 @@
 """The catalog over the Model Context Protocol: a thin surface over `Catalog`."""
+
+from collections.abc import Sequence
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from metier.errors import UsageError
+
+if TYPE_CHECKING:
+    from metier.catalog import Catalog
+    from metier.mcp.asgi import McpApp
+
+__all__ = ["asgi_app"]
+
+
+def asgi_app(
+    catalog: "Catalog",
+    *,
+    token: str = "",
+    allow_hosts: Sequence[str] = (),
+    metrics: bool = False,
+    max_requests: int = 256,
+) -> "McpApp":
+    """An ASGI application that serves a catalog at `/mcp`, to mount or to serve alone.
+
+    Its `lifespan` has to run: give it to the application around it. Requests for hosts other than
+    this machine and `allow_hosts` are rejected; `metrics` adds `/metrics`. No tool runs agents.
+    Raises `UsageError` for a catalog in memory, and if a package is missing.
+    """
+    for name in ("mcp", *(["prometheus_client"] if metrics else [])):
+        if find_spec(name) is None:
+            message = f"the package {name.replace('_', '-')} is not installed"
+            raise UsageError(message, hint=f"pip install {name.replace('_', '-')}")
+    from metier.mcp.asgi import McpApp  # the SDK loads a lot
+    from metier.serving.endpoint import Endpoint
+
+    endpoint = Endpoint(token=token, names=tuple(allow_hosts))
+    return McpApp(catalog, endpoint, has_metrics=metrics, max_requests=max_requests)

@@ -1,35 +1,45 @@
-"""The HTTP server: access checks, health check, graceful shutdown."""
+"""The HTTP server: access checks, health check, metrics, graceful shutdown."""
 
 import asyncio
 import hmac
 import socket
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import anyio
 from mcp.server.lowlevel import Server
 from mcp.server.transport_security import TransportSecuritySettings
+from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from metier import __version__
+from metier.mcp.traffic import MOST_REQUESTS, AccessLog, Bounded
 from metier.serving.endpoint import Endpoint
 from metier.serving.listening import listen
 from metier.serving.names import OwnNames
 from metier.serving.slow_clients import LIMITS, Limits
 
+if TYPE_CHECKING:
+    from metier.mcp.metrics import Metrics  # an extra
+
 PATH = "/mcp"
 HEALTH = "/health"
+METRICS = "/metrics"
 
 
 class Guard:
     """Rejects requests by Host (421), Origin (403), token (401) and method (405)."""
 
-    def __init__(self, app: ASGIApp, endpoint: Endpoint) -> None:
+    def __init__(
+        self, app: ASGIApp, endpoint: Endpoint, names: Callable[[Scope], OwnNames] | None = None
+    ) -> None:
+        """`names` says by which names a request may ask for the server; else the endpoint does."""
+        own = OwnNames(endpoint)
         self._app = app
-        self._names = OwnNames(endpoint)
+        self._names = names or (lambda _: own)
         self._token = endpoint.token.encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -41,9 +51,9 @@ class Guard:
         await _answer_at_shutdown(self._app, scope, receive, send)
 
     def _rejection(self, request: Request) -> Response | None:
-        if (rejection := self._names.rejection(request)) is not None:
+        if (rejection := self._names(request.scope).rejection(request)) is not None:
             return rejection
-        path = request.scope["path"]  # request.url is built from the Host header
+        path = _path_here(request.scope)
         if request.method == "GET" and path == PATH:
             # this server sends nothing on its own
             return PlainTextResponse("use POST", 405, {"Allow": "POST"})
@@ -55,6 +65,12 @@ class Guard:
             return None
         headers = {"WWW-Authenticate": "Bearer"}
         return PlainTextResponse("a valid bearer token is required", 401, headers)
+
+
+def _path_here(scope: Scope) -> str:
+    """The path below the mount point; a request's URL is built from its Host header."""
+    path, root = str(scope["path"]), str(scope.get("root_path", ""))
+    return path.removeprefix(root) if path.startswith(f"{root}/") else path
 
 
 async def _answer_at_shutdown(app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
@@ -113,18 +129,44 @@ async def _while_connected(app: ASGIApp, scope: Scope, receive: Receive, send: S
                 one.cancel()
 
 
-def app(server: Server[Any], endpoint: Endpoint) -> ASGIApp:
+class Service(NamedTuple):
+    """How requests are served."""
+
+    max_requests: int = MOST_REQUESTS
+    metrics: "Metrics | None" = None
+
+
+def inner_app(server: Server[Any], service: Service = Service()) -> Starlette:  # noqa: B008 (it cannot change)
+    """The routes alone, for whoever may ask."""
+
     async def health(_: Request) -> Response:
         return JSONResponse({"status": "ok", "name": server.name, "version": __version__})
 
-    inner = server.streamable_http_app(
+    more = [Route(METRICS, service.metrics.page)] if service.metrics is not None else []
+    return server.streamable_http_app(
         streamable_http_path=PATH,
         json_response=True,
         stateless_http=True,
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
-        custom_starlette_routes=[Route(HEALTH, health)],
+        custom_starlette_routes=[Route(HEALTH, health), *more],
     )
-    return Guard(inner, endpoint)
+
+
+def guarded(
+    inner: ASGIApp,
+    endpoint: Endpoint,
+    service: Service,
+    names: Callable[[Scope], OwnNames] | None = None,
+) -> ASGIApp:
+    """`inner` behind the log, the access checks and the bound on requests."""
+    bounded = Bounded(inner, service.max_requests)
+    guard = Guard(bounded, endpoint, names)
+    if service.metrics is None:
+        return AccessLog(guard)
+    service.metrics.gauge(
+        "metier_mcp_requests_in_progress", "Requests under way.", lambda: bounded.under_way
+    )
+    return AccessLog(guard, service.metrics.answered)
 
 
 async def serve_http(
@@ -134,7 +176,9 @@ async def serve_http(
     ready: Callable[[str], None],
     *,
     limits: Limits = LIMITS,
+    service: Service = Service(),  # noqa: B008 (it cannot change)
 ) -> None:
     """Serve until SIGINT or SIGTERM, then finish running requests; `ready` gets the URL."""
     endpoint = endpoint._replace(port=bound.getsockname()[1])
-    await listen(app(server, endpoint), bound, lambda: ready(endpoint.url(PATH)), limits=limits)
+    app = guarded(inner_app(server, service), endpoint, service)
+    await listen(app, bound, lambda: ready(endpoint.url(PATH)), limits=limits)

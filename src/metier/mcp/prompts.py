@@ -14,7 +14,7 @@ from mcp.types import (
 from metier.catalog import Catalog
 from metier.core.nearest import did_you_mean
 from metier.errors import MetierError, NotFoundError, UsageError
-from metier.mcp.catalog_thread import CatalogThread
+from metier.mcp.catalog_pool import CatalogPool
 from metier.mcp.tool import Context
 from metier.values.agents import AgentProfile
 
@@ -22,7 +22,7 @@ TASK = PromptArgument(name="task", description="What to do.", required=True)
 
 
 class Prompts:
-    def __init__(self, catalog: CatalogThread) -> None:
+    def __init__(self, catalog: CatalogPool) -> None:
         self._catalog = catalog
 
     async def list(self, _: Context, _params: PaginatedRequestParams | None) -> ListPromptsResult:

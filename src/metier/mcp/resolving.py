@@ -13,6 +13,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from metier.catalog import Catalog
 from metier.errors import UsageError
 from metier.mcp.answers import result, sendable
+from metier.mcp.clients import client_of
 from metier.mcp.tool import Args, Call, Context
 from metier.values.policy import PRESETS, Policy
 from metier.values.resolution import DECISIONS, Decision, Report
@@ -43,7 +44,10 @@ async def answer_resolve(call: Call) -> CallToolResult | InputRequiredResult:
     elif state:  # the user gave no decision
         report = await call.catalog.ask(lambda catalog: catalog.report(state))
     else:
-        report, is_kept = await call.catalog.ask(lambda catalog: _resolve(catalog, call.args))
+        client = client_of(call.context)
+        report, is_kept = await call.catalog.ask(
+            lambda catalog: _resolve(catalog, call.args, client)
+        )
         if is_kept and report.is_pending and _can_ask(call.context):
             return InputRequiredResult(
                 input_requests={_QUESTION: _question(report)}, request_state=report.id
@@ -51,7 +55,7 @@ async def answer_resolve(call: Call) -> CallToolResult | InputRequiredResult:
     return result(report)
 
 
-def _resolve(catalog: Catalog, args: Args) -> tuple[Report, bool]:
+def _resolve(catalog: Catalog, args: Args, client: str) -> tuple[Report, bool]:
     if not args.get("requires") and not args.get("consumer"):
         raise UsageError("nothing is required", hint="give 'requires', 'consumer' or both")
     given = {
@@ -68,7 +72,7 @@ def _resolve(catalog: Catalog, args: Args) -> tuple[Report, bool]:
         host=args.get("host"),
         decide=lambda _: args.get("decision"),
     )
-    report = made.full_report() if args.get("fullReport") else made.report
+    report = (made.full_report() if args.get("fullReport") else made.report).for_client(client)
     return report, bool(catalog.report_store.keep(report))
 
 

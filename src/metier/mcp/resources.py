@@ -20,7 +20,7 @@ from metier.catalog import Catalog
 from metier.core.paths import is_inside
 from metier.flow.reading import DEEP_REFERENCE
 from metier.mcp.answers import cursor_after, handle_of
-from metier.mcp.catalog_thread import CatalogThread
+from metier.mcp.catalog_pool import CatalogPool
 from metier.mcp.files import SkillFolder
 from metier.mcp.hard_links import Owners
 from metier.mcp.tool import Context
@@ -38,7 +38,7 @@ _TEMPLATE = ResourceTemplate(
 
 
 class Resources:
-    def __init__(self, catalog: CatalogThread) -> None:
+    def __init__(self, catalog: CatalogPool) -> None:
         self._catalog = catalog
 
     async def list(self, _: Context, params: PaginatedRequestParams | None) -> ListResourcesResult:

@@ -1,6 +1,7 @@
 """The server: tools, resources, prompts and skills of one catalog."""
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from mcp.server.caching import CacheHint
@@ -18,7 +19,7 @@ from metier import __version__
 from metier.core.nearest import did_you_mean
 from metier.errors import NotFoundError
 from metier.mcp.answers import tool_error
-from metier.mcp.catalog_thread import CatalogThread
+from metier.mcp.catalog_pool import CatalogPool
 from metier.mcp.prompts import Prompts
 from metier.mcp.resources import Resources
 from metier.mcp.skills import Skills
@@ -35,9 +36,18 @@ INSTRUCTIONS = (
 _CONSTANT = CacheHint(ttl_ms=3_600_000, scope="public")
 
 
-def make_server(catalog: CatalogThread, more: Sequence[ServedTool] = ()) -> Server[Any]:
+OnCall = Callable[[str, bool, float], None]
+"""Called with the tool, whether it failed, and the seconds that it took."""
+
+
+def _ignore(_tool: str, _is_error: bool, _seconds: float) -> None: ...
+
+
+def make_server(
+    catalog: CatalogPool, more: Sequence[ServedTool] = (), on_call: OnCall = _ignore
+) -> Server[Any]:
     calls, resources, prompts = (
-        Calls(catalog, [*READING, *more]),
+        Calls(catalog, [*READING, *more], on_call),
         Resources(catalog),
         Prompts(catalog),
     )
@@ -69,8 +79,11 @@ def make_server(catalog: CatalogThread, more: Sequence[ServedTool] = ()) -> Serv
 class Calls:
     """Tool calls; errors are answers."""
 
-    def __init__(self, catalog: CatalogThread, tools: Sequence[ServedTool]) -> None:
+    def __init__(
+        self, catalog: CatalogPool, tools: Sequence[ServedTool], on_call: OnCall = _ignore
+    ) -> None:
         self._catalog = catalog
+        self._on_call = on_call
         self._tools = {tool.name: tool for tool in tools}
 
     def input_schema(self, name: str) -> dict[str, Any] | None:
@@ -82,12 +95,18 @@ class Calls:
     async def call(
         self, context: Context, params: CallToolRequestParams
     ) -> CallToolResult | InputRequiredResult:
+        began, is_error = time.perf_counter(), True
         try:
             tool = self._tool(params.name)
             args = tool.checked(params.arguments or {})
-            return await tool.answer(Call(args, self._catalog, context, params))
+            answer = await tool.answer(Call(args, self._catalog, context, params))
+            is_error = False
+            return answer
         except Exception as error:
             return tool_error(error)
+        finally:
+            known = params.name if params.name in self._tools else "unknown"
+            self._on_call(known, is_error, time.perf_counter() - began)
 
     def _tool(self, name: str) -> ServedTool:
         if name in self._tools:

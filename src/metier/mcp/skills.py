@@ -17,7 +17,7 @@ from metier.core.names import is_capability_name
 from metier.errors import InvalidDocumentError, MetierError, NotFoundError
 from metier.flow.front_matter import portable_front_matter
 from metier.mcp.answers import cursor_after, handle_of
-from metier.mcp.catalog_thread import CatalogThread
+from metier.mcp.catalog_pool import CatalogPool
 from metier.mcp.files import MOST_BYTES, SkillFolder
 from metier.mcp.hard_links import Owners
 from metier.mcp.resources import mime_type
@@ -54,7 +54,7 @@ class OfFolder(PaginatedRequestParams):
 class Skills(Extension):
     identifier = "io.modelcontextprotocol/skills"
 
-    def __init__(self, catalog: CatalogThread) -> None:
+    def __init__(self, catalog: CatalogPool) -> None:
         self._catalog = catalog
 
     def settings(self) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Tools of the server, and calls of them."""
 
 import json
+import threading
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -20,7 +21,7 @@ from metier.core.json_values import Schema
 from metier.core.paths import is_utf8
 from metier.errors import UsageError
 from metier.mcp.answers import result, schema
-from metier.mcp.catalog_thread import CatalogThread
+from metier.mcp.catalog_pool import CatalogPool
 
 MOST_CACHED = 8_000_000
 """Characters of cached answers: about four hundred pages of fifty skills."""
@@ -30,7 +31,7 @@ Context = ServerRequestContext[Any, Any]
 
 class Call(NamedTuple):
     args: Args
-    catalog: CatalogThread
+    catalog: CatalogPool
     context: Context
     params: CallToolRequestParams
 
@@ -104,9 +105,11 @@ def from_catalog(question: Callable[[Catalog, Args], dict[str, Any]]) -> Answer:
 def cached(question: Callable[[Catalog, Args], dict[str, Any]]) -> Answer:
     """An answer that depends on the catalog alone: computed once until the catalog changes."""
     caches: WeakKeyDictionary[Catalog, AnswerCache] = WeakKeyDictionary()
+    adding = threading.Lock()
 
     def cached_answer(catalog: Catalog, args: Args) -> CallToolResult:
-        cache = caches.setdefault(catalog, AnswerCache())
+        with adding:  # each thread has a catalog of its own
+            cache = caches.setdefault(catalog, AnswerCache())
         cache.drop_unless(catalog.version())
         key = json.dumps(args, sort_keys=True)
         if key not in cache.answers:

@@ -39,6 +39,10 @@ class CatalogThread:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._thread, lambda: self._answer(question))
 
+    def now(self, question: Callable[[Catalog], T]) -> T:
+        """The answer, for another thread that waits for it."""
+        return self._thread.submit(self._answer, question).result()
+
     def close(self) -> None:
         """Answer what was asked, close the catalog and end the thread."""
         self._thread.submit(self._close).result()

@@ -154,6 +154,10 @@ class Report(dict[str, Any]):
     def is_pending(self) -> bool:
         return self.outcome == "pending-decision"
 
+    def for_client(self, client: str) -> "Report":
+        """The same report, with the client of a server in its id."""
+        return Report(self | {"run_id": f"{self.id}-{client}"})
+
     def decided(self, decision: Decision) -> "Report":
         """The report of the same resolution after `decision`. Raises `UsageError`."""
         if decision not in DECISIONS:

@@ -7,6 +7,22 @@ from typing import Any, NamedTuple
 NONE: Mapping[str, Any] = MappingProxyType({})
 
 
+class ModelOptions(NamedTuple):
+    """What the settings say about one model."""
+
+    timeout: float | None = None
+    """Seconds within which an answer has to be complete."""
+    retries: int | None = None
+    """How often a request is sent again after a transient error."""
+    input: float | None = None
+    """Dollars per million tokens of prompts; set together with `output`."""
+    output: float | None = None
+    context: int | None = None
+    """The most tokens of a prompt; a larger one is not sent."""
+    max_tokens: int | None = None
+    """The most tokens of an answer, unless the agent's profile says."""
+
+
 class ProviderSettings(NamedTuple):
     """How to reach a provider of models."""
 
@@ -19,8 +35,18 @@ class ProviderSettings(NamedTuple):
     """Whether http beyond this machine is allowed."""
     is_users: bool = True
     """Whether the user's own settings name it, and not the workspace's."""
-    prices: Mapping[str, Mapping[str, float]] = NONE
-    """Model → `input` and `output`, in dollars per million tokens."""
+    timeout: float | None = None
+    retries: int | None = None
+    models: Mapping[str, ModelOptions] = NONE
+    """What is set for single models."""
+
+    def options(self, model: str) -> ModelOptions:
+        """What holds for a model: its own options, else those of the provider."""
+        own = self.models.get(model, ModelOptions())
+        return own._replace(
+            timeout=self.timeout if own.timeout is None else own.timeout,
+            retries=self.retries if own.retries is None else own.retries,
+        )
 
 
 class ModelSettings(NamedTuple):

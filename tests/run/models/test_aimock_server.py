@@ -223,13 +223,14 @@ def test_a_schema_is_sent_for_the_server_to_enforce(chat: Model, pieces: list[st
         ("nowhere", "", "HTTP 404: No such model"),
     ],
 )
-def test_an_error_says_why_in_one_line(
-    model: Model, pieces: list[str] | None, word: str, kind: str, message: str
+def test_an_error_says_where_and_why_in_one_line(
+    address: str, model: Model, pieces: list[str] | None, word: str, kind: str, message: str
 ) -> None:
     with pytest.raises(ModelError) as caught:
         respond(model, asked(word, pieces))
     assert caught.value.kind == kind
-    assert caught.value.message == f"{model.name} answered {message}"
+    assert f"{model.name} at {address}/v1 answered {message}" in caught.value.message
+    assert "\n" not in caught.value.message
 
 
 def test_an_error_is_not_tried_again_behind_the_back(address: str, model: Model) -> None:

@@ -6,9 +6,12 @@ import pytest
 
 from metier.run.models import Price, ProviderModel, ProviderSettings, price_of
 from metier.values.models import Message, ModelRequest
+from metier.values.running import ModelOptions
 from metier.values.runs import Usage
 
-OWN = ProviderSettings("http://127.0.0.1:1/v1", prices={"small": {"input": 0.5, "output": 2.0}})
+OWN = ProviderSettings(
+    "http://127.0.0.1:1/v1", models={"small": ModelOptions(input=0.5, output=2.0)}
+)
 
 
 def test_the_settings_say_what_a_model_costs() -> None:

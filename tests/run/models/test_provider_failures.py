@@ -103,7 +103,8 @@ def test_without_words_the_status_is_said(body: object) -> None:
 @pytest.mark.parametrize("status", [401, 403])
 def test_a_refused_key_is_not_described_in_the_words_of_the_provider(status: int) -> None:
     message = failure(http(status, {"message": "Incorrect key: abcd****wxyz"})).message
-    assert message == f"{NAME} refuses the key, or what it is used for (HTTP {status})"
+    key = "[models.their] api-key-env"
+    assert message == f"{NAME} refuses the key, or what it is used for (HTTP {status}; {key})"
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ from pydantic_ai.tools import ToolDefinition
 from metier.core.json_values import thaw
 from metier.run.models.connect import Connection, failures_of
 from metier.run.models.offline import arguments_of, value_of
+from metier.run.models.places import Place
 from metier.values.models import Message, ModelReply, ModelRequest, ToolCall
 from metier.values.runs import Usage
 
@@ -148,10 +149,10 @@ Guard = Callable[[], AbstractContextManager[None]]
 
 
 async def ask(
-    name: str, connection: Connection, request: ModelRequest, hidden: str = ""
+    place: Place, connection: Connection, request: ModelRequest, hidden: str = ""
 ) -> ModelReply:
     """The answer. Raises `ModelError`, without `hidden`, the key, in any message."""
-    guard = partial(failures_of, name, hidden)
+    guard = partial(failures_of, place, hidden)
     asked = translated(request, connection.model)
     if request.on_text:
         response = await _streamed(guard, connection, asked, request.on_text)

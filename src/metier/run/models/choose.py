@@ -1,9 +1,8 @@
 """Which model a name means; models of providers, through pydantic_ai when first asked."""
 
-import asyncio
 import os
 import threading
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
@@ -11,8 +10,10 @@ from typing import TYPE_CHECKING
 
 from metier.core.nearest import did_you_mean
 from metier.errors import ModelError, UsageError
+from metier.run.models.limits import Ask, ask_within, limited
 from metier.run.models.offline import NAME as OFFLINE
 from metier.run.models.offline import OfflineModel
+from metier.run.models.places import Place
 from metier.run.models.prices import price_in
 from metier.safety.addresses import check_address
 from metier.values.models import Model, ModelReply, ModelRequest
@@ -27,7 +28,7 @@ _LOADING = threading.Lock()
 
 
 class ProviderModel:
-    """A model of a provider. It keeps no connection and does not retry."""
+    """A model of a provider, within the limits of the settings. It keeps no connection."""
 
     def __init__(
         self,
@@ -45,14 +46,16 @@ class ProviderModel:
         self._connected()
 
     async def respond(self, request: ModelRequest) -> ModelReply:
-        ask = await asyncio.to_thread(self._connected)  # it loads much, and reads certificates
-        reply = await ask(request)
-        price = price_in(self._settings, self.name.partition(":")[2])
+        model = self.name.partition(":")[2]
+        options = self._settings.options(model)
+        request = limited(request, options, Place(self.name, settings=self._settings))
+        reply = await ask_within(self._connected, request, options)
+        price = price_in(self._settings, model)
         if price is None:
             return reply
         return reply._replace(usage=reply.usage._replace(cost=price.cost(reply.usage)))
 
-    def _connected(self) -> Callable[[ModelRequest], Awaitable[ModelReply]]:
+    def _connected(self) -> tuple[Ask, Place]:
         with _LOADING:
             try:
                 from metier.run.models.ask import ask  # an extra
@@ -65,7 +68,9 @@ class ProviderModel:
             else:
                 connection = connect(self.name, self._settings)
         key = os.environ.get(self._settings.api_key_env, "")
-        return partial(ask, self.name, connection, hidden=key)
+        address = self._settings.base_url or getattr(connection.model, "base_url", None)
+        place = Place(self.name, str(address or ""), self._settings)
+        return partial(ask, place, connection, hidden=key), place
 
 
 PROVIDERS = (

@@ -36,8 +36,10 @@ def price_of(name: str, providers: Mapping[str, ProviderSettings]) -> Price | No
 
 def price_in(settings: ProviderSettings, model: str) -> Price | None:
     """The price that the settings give."""
-    found = settings.prices.get(model)
-    return Price(found["input"], found["output"]) if found is not None else None
+    found = settings.options(model)
+    if found.input is None or found.output is None:
+        return None
+    return Price(found.input, found.output)
 
 
 def _published(provider: str, model: str) -> Price | None:

@@ -1,0 +1,39 @@
+"""An agent of metier, run by pydantic-ai: the same instructions, injected text and tools."""
+
+import asyncio
+import sys
+
+import pydantic_ai
+from pydantic_ai.models import Model
+
+from metier import Agent, Catalog
+
+
+def order_status(number: int) -> str:
+    """The state of an order."""
+    return {7: "shipped"}.get(number, "unknown")
+
+
+SUPPORT = Agent(
+    "support",
+    "Answers questions about orders.",
+    instructions="Be brief. Look orders up before you answer.",
+    tools=[order_status],
+)
+
+
+async def answer(catalog: Catalog, task: str, model: Model | str) -> str:
+    """What the agent answers; metier chooses the text that the task needs."""
+    injection = catalog.inject(task, agent=SUPPORT.id)
+    agent = pydantic_ai.Agent(
+        model,
+        instructions=[injection.text, SUPPORT.instructions],
+        tools=list(SUPPORT.functions.values()),
+    )
+    return (await agent.run(task)).output
+
+
+if __name__ == "__main__":
+    with Catalog.open("examples/workspace") as catalog:
+        catalog.refresh()
+        print(asyncio.run(answer(catalog, "where is order 7?", sys.argv[1])))  # openai:gpt-5

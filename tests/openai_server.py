@@ -1,0 +1,127 @@
+"""A server with the protocol of OpenAI (chat completions) on loopback, in a thread.
+
+It records each request, and answers by a script: a text, a call of a tool, or a status.
+"""
+
+import json
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, NamedTuple
+
+
+class ToolWanted(NamedTuple):
+    name: str
+    args: dict[str, Any]
+
+
+Answer = str | int | ToolWanted
+"""A text, a status, or a call of a tool."""
+
+
+class OpenAIServer:
+    """`bodies` are the requests as they were sent; after the script the last answer repeats."""
+
+    def __init__(self, answers: Sequence[Answer], pause: Callable[[], object]) -> None:
+        self.bodies: list[bytes] = []
+        self.answers = list(answers)
+        self.pause = pause
+        self.url = ""
+
+    @property
+    def requests(self) -> list[Any]:
+        return [json.loads(body) for body in self.bodies]
+
+    def next_answer(self) -> Answer:
+        return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+
+
+@contextmanager
+def openai_server(
+    *answers: Answer, pause: Callable[[], object] = lambda: None
+) -> Iterator[OpenAIServer]:
+    """`pause` is called before each word of a stream."""
+    state = OpenAIServer(answers, pause)
+    handler = type("Handler", (_Handler,), {"state": state})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    state.url = f"http://127.0.0.1:{server.server_port}/v1"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield state
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    state: OpenAIServer
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.state.bodies.append(body)
+        answer = self.state.next_answer()
+        if isinstance(answer, int):
+            error = {"error": {"message": "not now"}}
+            self._send(answer, json.dumps(error).encode(), "application/json")
+        elif json.loads(body).get("stream"):
+            self._stream(answer)
+        else:
+            whole = _whole(answer)
+            self._send(200, json.dumps(whole).encode(), "application/json")
+
+    def _send(self, status: int, body: bytes, kind: str) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def _stream(self, answer: Answer) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Connection", "close")
+        self.end_headers()
+        for piece in _pieces(answer):
+            self.state.pause()
+            self.wfile.write(f"data: {json.dumps(piece)}\n\n".encode())
+            self.wfile.flush()
+        self.wfile.write(b"data: [DONE]\n\n")
+        self.close_connection = True
+
+    def log_message(self, format: str, *args: Any) -> None: ...
+
+
+_COMMON = {"id": "answer", "created": 0, "model": "small"}
+_USAGE = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
+
+
+def _message(answer: Answer) -> dict[str, Any]:
+    if isinstance(answer, ToolWanted):
+        function = {"name": answer.name, "arguments": json.dumps(answer.args)}
+        call = {"index": 0, "id": f"call-{answer.name}", "type": "function", "function": function}
+        return {"role": "assistant", "content": None, "tool_calls": [call]}
+    return {"role": "assistant", "content": answer}
+
+
+def _whole(answer: Answer) -> dict[str, Any]:
+    reason = "tool_calls" if isinstance(answer, ToolWanted) else "stop"
+    choice = {"index": 0, "message": _message(answer), "finish_reason": reason}
+    return {**_COMMON, "object": "chat.completion", "choices": [choice], "usage": _USAGE}
+
+
+def _pieces(answer: Answer) -> Iterator[dict[str, Any]]:
+    """The chunks of a stream: each word of a text is one."""
+    common = {**_COMMON, "object": "chat.completion.chunk"}
+    deltas = [_message(answer)]
+    if isinstance(answer, str):
+        words = [f"{word} " for word in answer.split()]
+        deltas = [{"role": "assistant", "content": word} for word in words]
+    for delta in deltas:
+        yield {**common, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
+    reason = "tool_calls" if isinstance(answer, ToolWanted) else "stop"
+    end = {"index": 0, "delta": {}, "finish_reason": reason}
+    yield {**common, "choices": [end], "usage": _USAGE}
