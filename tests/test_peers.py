@@ -188,7 +188,7 @@ def test_metier_and_full_text_search_find_a_skill_in_processes_of_their_own(scra
         )
     (skills.parent / "metier.toml").write_text("host-folders = false\n")
     given = Input("two", skills, 2, [Task("draw charts of numbers", frozenset(["chart"]))])
-    measured = Measuring(tools_of(scratch, "metier", "SQLite FTS5"), scratch, 1)
+    measured = Measuring(tools_of(scratch, "metier", "SQLite FTS5"), scratch, 1, scratch)
     rows = [*measured.index(given), *measured.search(given), *measured.quality([given])]
     assert [row.tool for row in rows if row.what == "index 2 skills"] == ["metier", "SQLite FTS5"]
     assert [row.tool for row in rows if row.what.startswith("index again")] == ["metier"]
@@ -212,7 +212,7 @@ def test_each_index_starts_without_what_another_kept(scratch: Path) -> None:
 
 @pytest.mark.slow
 def test_one_bad_file_does_not_stop_metier(scratch: Path) -> None:
-    index, lint = Measuring(tools_of(scratch, "metier"), scratch, 1).bad_files()
+    index, lint = Measuring(tools_of(scratch, "metier"), scratch, 1, scratch).bad_files()
     assert set(index.cells.values()) <= {"20", "21"}
     assert set(lint.cells.values()) == {"21"}
 
@@ -222,7 +222,7 @@ def test_a_killed_run_of_metier_is_completed(
     scratch: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(measuring, "KILLS", 1)
-    (row,) = Measuring(tools_of(scratch, "metier"), scratch, 1).kills()
+    (row,) = Measuring(tools_of(scratch, "metier"), scratch, 1, scratch).kills()
     repeated, _, finished = row.cells["finished steps that ran again"].partition(" of ")
     assert int(repeated) <= 1
     assert 50 <= int(finished) < 100

@@ -28,7 +28,8 @@ def main() -> int:
     options = _options()
     is_busy = os.getloadavg()[0] > BUSY if hasattr(os, "getloadavg") else False
     with (
-        tempfile.TemporaryDirectory(prefix=".bench-", dir=".") as folder,  # a disk, no tmpfs
+        tempfile.TemporaryDirectory(prefix="metier-peers-") as folder,  # metier keeps no state in
+        tempfile.TemporaryDirectory(prefix=".bench-", dir=".") as disk,  # a repository; no tmpfs
         own_folders(Path(folder).resolve()),
     ):
         scratch = Path(folder).resolve()
@@ -44,7 +45,7 @@ def main() -> int:
             rounds=options.rounds,
             is_busy=is_busy,
         )
-        measuring = Measuring(tools, scratch, options.rounds)
+        measuring = Measuring(tools, scratch, options.rounds, Path(disk).resolve())
         rows = [*skipped, *_rows(measuring, given, scratch)]
     print(json.dumps(as_json(rows, context), indent=2) if options.json else terminal_table(rows))
     if options.write:

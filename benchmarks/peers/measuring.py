@@ -19,12 +19,13 @@ _FAILURE = "failure.txt"
 
 
 class Measuring:
-    """Measures tools below a folder on a disk."""
+    """Measures tools below a folder; runs are stored in one on a disk."""
 
-    def __init__(self, tools: Sequence[Tool], scratch: Path, rounds: int) -> None:
+    def __init__(self, tools: Sequence[Tool], scratch: Path, rounds: int, disk: Path) -> None:
         self._tools = tools
         self._scratch = scratch
         self._rounds = rounds
+        self._disk = disk
 
     def index(self, given: Input) -> Iterator[Row]:
         """Once with empty state, then again with nothing changed."""
@@ -80,7 +81,7 @@ class Measuring:
     def _steps(self, mode: str, what: str) -> Iterator[Row]:
         tools = [tool for tool in self._tools if tool.peer.runs]
         done = self._rounds_of(
-            tools, lambda tool: tool.work("steps", self._new(), RUNS, STEPS, mode)
+            tools, lambda tool: tool.work("steps", mkdtemp(dir=self._disk), RUNS, STEPS, mode)
         )
         yield from self._rows(what, done, lambda _result: {}, inner=True)
 
@@ -109,7 +110,7 @@ class Measuring:
 
     def _killed(self, tool: Tool) -> Counter[str]:
         """Kill a run half-way and resume it: what was finished, repeated and lost."""
-        state = self._new()
+        state = Path(mkdtemp(dir=self._disk))
         side = state / "side.txt"
 
         def is_half_way() -> bool:

@@ -30,8 +30,11 @@ def _search(skills: Path, state: Path) -> Search:
 
 def _catalog(skills: Path, state: Path) -> Any:
     from metier import Catalog
+    from metier.storage.places import state_home
 
     os.environ["METIER_STATE_DIR"] = str(state)
+    if state_home(workspace=str(skills.parent)) != str(state):
+        raise RuntimeError(f"metier keeps no state in {state}")  # such as a folder of a repository
     return Catalog.open(skills.parent, home="/nowhere")
 
 
