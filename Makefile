@@ -6,10 +6,11 @@ QUALITY ?= .venv-quality
 PEERS ?= .venv-peers
 SKILLS ?= 1000
 RELEASE ?= .venv-release
+SITE ?= .venv-site
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 HASHED := install --require-hashes --requirement
 
-.PHONY: demo test check format docs bench bench-quality bench-peers screenshots soak live requirements dist sbom smoke audit clean
+.PHONY: demo test check format docs bench bench-quality bench-peers screenshots site soak live requirements dist sbom smoke audit clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/metier demo
@@ -31,7 +32,7 @@ format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .
 
 docs: $(VENV)/.installed-dev
-	METIER_WRITE_DOCS=1 $(BIN)/pytest tests/test_docs.py tests/test_walks.py tests/test_schemas.py tests/cli/test_help.py
+	METIER_WRITE_DOCS=1 $(BIN)/pytest tests/test_docs.py tests/test_docs_site.py tests/test_walks.py tests/test_schemas.py tests/cli/test_help.py
 
 bench: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks
@@ -44,6 +45,10 @@ bench-peers: $(VENV)/.installed-dev
 
 screenshots: $(VENV)/.installed-dev
 	PYTHONPATH=. $(BIN)/python tools/screenshots.py
+	PYTHONPATH=. $(BIN)/python tools/recording.py
+
+site: $(SITE)/.installed
+	$(SITE)/bin/python tools/site.py
 
 soak: $(VENV)/.installed-dev
 	-$(PIP) install --constraint constraints.txt --only-binary :all: atheris  # without it fuzzing is skipped
@@ -93,6 +98,11 @@ $(RELEASE)/.installed: requirements/release.txt
 	$(RELEASE)/bin/python -m pip --disable-pip-version-check --quiet $(HASHED) requirements/release.txt
 	@touch $@
 
+$(SITE)/.installed: requirements/site.txt
+	$(PYTHON) -m venv $(SITE)
+	$(SITE)/bin/python -m pip --disable-pip-version-check --quiet $(HASHED) requirements/site.txt
+	@touch $@
+
 $(QUALITY)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(QUALITY)
 	$(QUALITY)/bin/python -m pip --disable-pip-version-check --quiet install --constraint constraints.txt --editable .
@@ -100,4 +110,4 @@ $(QUALITY)/.installed: pyproject.toml constraints.txt
 	@touch $@
 
 clean:
-	rm -rf $(VENV) $(QUALITY) $(PEERS) $(RELEASE) dist .hypothesis .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(QUALITY) $(PEERS) $(RELEASE) $(SITE) build dist .hypothesis .mypy_cache .ruff_cache

@@ -19,6 +19,7 @@ import metier
 from benchmarks import (
     abilities,
     hooks,
+    inspect,
     learning,
     lint,
     listing,
@@ -53,6 +54,7 @@ SUITES = {
     "listing": listing,
     "lint": lint,
     "sanitize": sanitize,
+    "inspect": inspect,
     "usage": usage,
     "runs": runs,
     "postgres": postgres,

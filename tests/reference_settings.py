@@ -11,6 +11,10 @@ from metier.values.capabilities import CapabilitiesConfig
 MEANINGS = {
     "disabled": "names, handles or full ids of skills that are never used",
     "state.folder": "where all state is kept; `METIER_STATE_DIR` is stronger",
+    "state.keep-days": (
+        "after how many days `metier state prune`, and `metier refresh` once a day, remove ended"
+        " runs, reports and decisions of hooks"
+    ),
     "state.url": (
         "the PostgreSQL database of shared state, without a password:"
         " `postgresql://USER@HOST/DATABASE`; only the variable may have a password:"

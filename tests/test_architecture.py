@@ -16,7 +16,7 @@ TESTS = Path(__file__).parent
 GROUND = ("errors", "core", "safety", "storage", "findings", "values", "config", "hosts")
 STAGES = (
     *("discover", "parse", "lint", "index", "select", "resolve", "inject", "run"),
-    *("listing", "usage", "evals", "encode"),
+    *("listing", "usage", "evals", "encode", "inspection"),
 )
 ABOVE_THE_STAGES = ("flow", "catalog", "load")
 MAY_IMPORT = {

@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import traceback
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,9 @@ from metier import (
     ModelReply,
     ModelRequest,
     NotFoundError,
+    StoreError,
     ToolContext,
+    TrustError,
     UsageError,
     tool,
 )
@@ -235,6 +239,8 @@ def test_a_closed_stream_cancels_its_run(catalog: Catalog) -> None:
         async with catalog.stream(Agent("clerk", "Waits.", model=Slow()), "x") as stream:
             event = await anext(stream)
             await started.wait()
+        with pytest.raises(UsageError, match="was cancelled"):
+            _ = stream.result
         return event.run_id
 
     run_id = asyncio.run(leave_early())
@@ -258,6 +264,43 @@ def test_run_sync_inside_an_event_loop_says_what_to_do(catalog: Catalog) -> None
 
     asyncio.run(inside(catalog.run_sync, "standard", "x"))
     asyncio.run(inside(catalog.resume_sync, "some-run"))
+
+
+def test_the_errors_of_a_run_say_why_no_step_was_started(catalog: Catalog) -> None:
+    result = catalog.run_sync(Agent("lost", "Has no tools.", tools=["no_such_tool"]), "go")
+    assert [error.code for error in result.errors] == ["TOOL_NOT_FOUND"]
+    assert result.to_json()["errors"][0]["hint"]
+
+
+def test_a_traceback_has_the_hint_and_no_other_error(workspace: Workspace) -> None:
+    with Catalog.open(workspace.root) as untrusted, pytest.raises(TrustError) as caught:
+        untrusted.run_sync(_clerk("x"), "go")
+    shown = "".join(traceback.format_exception(caught.value))
+    assert "hint: metier trust" in shown
+    assert "During handling" not in shown
+
+
+def test_a_catalog_of_another_thread_is_named(catalog: Catalog) -> None:
+    with ThreadPoolExecutor(1) as pool, pytest.raises(StoreError, match="another thread") as caught:
+        pool.submit(catalog.which, "a task").result()
+    assert "Catalog.open in each thread" in caught.value.hint
+
+
+def test_a_closed_catalog_says_that_it_is_closed(workspace: Workspace) -> None:
+    with Catalog.open(workspace.root) as catalog:
+        catalog.refresh()
+    with pytest.raises(StoreError, match="is closed"):
+        catalog.which("a task")
+
+
+def test_two_functions_of_one_name_are_rejected() -> None:
+    @tool(name="double")
+    def other(number: int) -> int:
+        return number
+
+    with pytest.raises(UsageError, match="two tools are called 'double'"):
+        Agent("clerk", "Counts.", tools=[double, other])
+    assert Agent("clerk", "Counts.", tools=[double, double]).functions == {"double": double}
 
 
 def test_stored_runs_and_reports_are_listed_newest_first(catalog: Catalog) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-SETS = ("demo", "pip", "release", "test")
+SETS = ("demo", "pip", "release", "site", "test")
 _PIN = re.compile(r"([\w.-]+)==([^\s;\\]+)")
 _HASHED = re.compile(r"[\w.-]+==\S+(?: ; .*)? \\\n(?:    --hash=sha256:[0-9a-f]{64}(?: \\)?\n)+")
 

@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from metier.errors import ContractError as ContractError
     from metier.errors import InvalidDocumentError as InvalidDocumentError
     from metier.errors import MetierError as MetierError
+    from metier.errors import ModelError as ModelError
     from metier.errors import NotFoundError as NotFoundError
     from metier.errors import StoreError as StoreError
+    from metier.errors import TrustError as TrustError
     from metier.errors import UsageError as UsageError
     from metier.flow.agent import Agent as Agent
     from metier.inject.abilities import inject_abilities as inject_abilities
     from metier.load import load_abilities as load_abilities
-    from metier.parse.contract import parse_contract as parse_contract
-    from metier.parse.contract import serialize_contract as serialize_contract
     from metier.run.tool import ToolContext as ToolContext
     from metier.run.tool import ToolError as ToolError
     from metier.run.tool import tool as tool
@@ -53,6 +53,7 @@ _HOMES = {
     "Issue": "values.outcomes",
     "MetierError": "errors",
     "Model": "values.models",
+    "ModelError": "errors",
     "ModelReply": "values.models",
     "ModelRequest": "values.models",
     "NotFoundError": "errors",
@@ -61,12 +62,11 @@ _HOMES = {
     "StoreError": "errors",
     "ToolContext": "run.tool",
     "ToolError": "run.tool",
+    "TrustError": "errors",
     "UsageError": "errors",
     "abilities_for_task": "select.abilities",
     "inject_abilities": "inject.abilities",
     "load_abilities": "load",
-    "parse_contract": "parse.contract",
-    "serialize_contract": "parse.contract",
     "tool": "run.tool",
 }
 
@@ -85,6 +85,7 @@ __all__ = [
     "Issue",
     "MetierError",
     "Model",
+    "ModelError",
     "ModelReply",
     "ModelRequest",
     "NotFoundError",
@@ -93,13 +94,12 @@ __all__ = [
     "StoreError",
     "ToolContext",
     "ToolError",
+    "TrustError",
     "UsageError",
     "__version__",
     "abilities_for_task",
     "inject_abilities",
     "load_abilities",
-    "parse_contract",
-    "serialize_contract",
     "tool",
 ]
 
@@ -108,6 +108,8 @@ _MOVED = {
     "AbilityRegistry": "index.abilities",
     "SkillRepository": "index.skills",
     "Store": "index.store",
+    "parse_contract": "parse.contract",
+    "serialize_contract": "parse.contract",
 }
 """Names that were here in 0.1."""
 

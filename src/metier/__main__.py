@@ -5,6 +5,9 @@ import sys
 
 from metier.hosts import HOOKED
 
+_MANY = 50_000
+"""New objects after which garbage is collected: short commands make fewer, rules included."""
+
 
 def _serve(host: str, more: list[str]) -> None:
     """Answer a host. Whatever is wrong with this installation must not stop it."""
@@ -59,6 +62,7 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.exit(130)
     gc.enable()
+    gc.set_threshold(_MANY)
     code = run(arguments)
     gc.freeze()  # skip the garbage collection at exit
     sys.exit(code)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from metier.config import Config, users_config
 from metier.config.consent import check_files
+from metier.config.secret_values import redactor_for
 from metier.discover.roots import roots_for
 from metier.errors import DamagedError, UsageError
 from metier.flow.boundary import RECORD, Boundary, open_boundary, untrusted_error
@@ -27,6 +28,7 @@ from metier.flow.state import is_shared
 from metier.index.refresh import OnProgress, refresh_documents
 from metier.index.skills import SkillRepository
 from metier.index.store import Store
+from metier.safety.redactor import Redactor
 from metier.storage.database import IN_MEMORY
 from metier.storage.hook_files import allow, forbid
 from metier.storage.places import state_room, user_home, user_room
@@ -325,12 +327,18 @@ class Catalog(Queries, RunMethods, ReportMethods):
         return self._resolver.resolve(request)
 
     @cached_property
+    def redactor(self) -> Redactor:
+        """Removes the values of secrets from what is shown; what is stored keeps them."""
+        return redactor_for(self.config)
+
+    @cached_property
     def report_store(self) -> "Reports":
         from metier.flow.reports import ReportFiles, Reports
 
         if self.shared is not None:
-            return Reports(self.shared.reports)
-        return Reports(ReportFiles(self.room) if self.room is not None else None)
+            return Reports(self.shared.reports, self.redactor)
+        files = ReportFiles(self.room) if self.room is not None else None
+        return Reports(files, self.redactor)
 
     @cached_property
     def shared(self) -> "SharedState | None":

@@ -20,7 +20,7 @@ Problems in *data* are not raised but returned as `Issue` values. Every error ha
 
 
 class MetierError(Exception):
-    """A one-line `message`, a stable `code`, and what to do next (`hint`)."""
+    """A one-line `message`, a stable `code`, and what to do next (`hint`), also in tracebacks."""
 
     exit_code = 1
     default_code = "METIER_ERROR"
@@ -33,6 +33,8 @@ class MetierError(Exception):
         self.code = code or self.default_code
         self.where = where
         self.hint = hint
+        if hint:
+            self.add_note(f"hint: {hint}")
 
 
 class UsageError(MetierError):

@@ -1,6 +1,8 @@
 """`metier doctor` on what a workspace may do, and on state that version 0.1 left behind."""
 
+import os
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -40,3 +42,21 @@ def test_an_entry_that_a_folder_could_hijack_is_named(
     entry = f'{{"hooks": {{"UserPromptSubmit": [{{"hooks": [{{"command": "{command}"}}]}}]}}}}'
     workspace.write(".claude/settings.json", entry)
     assert f"'{command}' may run a metier.py" in checks(workspace, capsys)
+
+
+def test_a_source_that_is_not_there_is_named(
+    workspace: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home = Path(os.environ["HOME"])
+    shared = home / "shared"
+    (shared / "tables").mkdir(parents=True)
+    (shared / "tables" / "SKILL.md").write_text(
+        "---\nname: tables\ndescription: Makes tables.\n---\n"
+    )
+    settings = home / ".config" / "metier" / "metier.toml"
+    settings.parent.mkdir(parents=True, exist_ok=True)
+    mount = f'mounts = [{{ path = "{shared}", label = "team" }}]'
+    settings.write_text(f'{mount}\n[trust.sources]\nteam = "ask"\n')
+    assert "[trust.sources]" not in checks(workspace, capsys)
+    settings.write_text(f'{mount}\n[trust.sources]\nteem = "ask"\n')
+    assert "[trust.sources] has 'teem'" in " ".join(checks(workspace, capsys).split())

@@ -597,7 +597,7 @@ def test_an_empty_list_says_how_many_documents_are_excluded(
     workspace.write("abilities/x.md", "---\nabilityId: [\n---\n")
     for kind, expected in (("abilities", True), ("agents", False)):
         told = metier(workspace.root, "list", kind, *more).stderr.splitlines()
-        assert ("1 excluded: metier lint" in told) == expected
+        assert ("1 excluded: metier list abilities --excluded" in told) == expected
 
 
 @pytest.mark.parametrize(

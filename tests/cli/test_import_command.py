@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from cli.printed import Finished, run_here
 from conftest import Workspace
 from metier.load import load_abilities
-from metier.parse.foreign import FOREIGN_KINDS, Imported, imported
+from metier.parse.foreign import FOREIGN_KINDS, ForeignKind, Imported, NotImported, imported
 from metier.parse.frontmatter import read_matter
 from metier.parse.skills import parse_skill
 
@@ -121,6 +121,47 @@ def test_nothing_is_written_with_dry_run_and_nothing_is_replaced(foreign: Worksp
     rows = {row["source"]: row["reason"] for row in _import(foreign, "--from", "claude-agents")}
     assert rows == {".claude/agents/reviewer.md": "agents/code-reviewer.md exists already"}
     assert (foreign.root / "agents/code-reviewer.md").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("name", "raw", "reason"),
+    [
+        (
+            "gr\u00fc\u00dfe",
+            "Gr\u00fc\u00dfe".encode("latin-1"),
+            "it is not UTF-8: save it as UTF-8 first",
+        ),
+        ("\U0001f680", b"Launch it.", "its name has none of a-z and 0-9: rename it"),
+        ("\U0001f680", b"---\ndescription:\n---\n", "it has no text"),
+        ("nothing", b"", "the file is empty"),
+        ("open", b"---\ndescription: x\nBody\n", "front matter opened on line 1 is never closed"),
+        ("list", b"---\n- a\n---\nBody\n", "front matter"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["claude-commands", "cursor-rules"])
+def test_a_file_that_cannot_be_imported_says_why(
+    kind: ForeignKind, name: str, raw: bytes, reason: str
+) -> None:
+    [one] = imported(kind, name, raw)
+    assert isinstance(one, NotImported)
+    assert reason in one.reason
+
+
+def test_the_file_that_took_the_name_is_said(workspace: Workspace) -> None:
+    workspace.write(".claude/commands/team-review.md", "First.")
+    workspace.write(".claude/commands/team/review.md", "Second.")
+    workspace.write("AGENTS.md", "## Tests\n\nOnce.\n\n## Tests\n\nTwice.\n")
+    reasons = [row["reason"] for row in _import(workspace, "--dry-run") if row["reason"]]
+    first = "skills/team-review/SKILL.md is made of .claude/commands/team-review.md already"
+    second = "abilities/tests.md is made of another section already"
+    assert reasons == [f"{first}; rename one", f"{second}; rename one"]
+
+
+def test_a_command_that_only_its_user_started_loses_nothing() -> None:
+    raw = b"---\ndescription: x\ndisable-model-invocation: true\nmodel:\n---\nBody\n"
+    [one] = imported("claude-commands", "fix", raw)
+    assert isinstance(one, Imported)
+    assert one.unmapped == ()
 
 
 def test_the_documents_say_what_the_files_said(foreign: Workspace) -> None:

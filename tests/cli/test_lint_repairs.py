@@ -183,6 +183,13 @@ def test_a_dry_run_prints_the_diff_and_writes_nothing(messy: Workspace, lint: Li
     assert "unsure" not in told.out
 
 
+def test_a_path_with_a_line_end_has_one_line_in_a_diff(workspace: Workspace, lint: Lint) -> None:
+    text = "---\nname: a\ndescription: Do this: that. Use it when needed.\n---\n\nKeep it.\n"
+    workspace.write("skills/a\n+++ b/SKILL.md", text)
+    printed = lint("--fix", "--dry-run").out.split("\n")
+    assert printed[:2] == [f"{mark} skills/a\\n+++ b/SKILL.md" for mark in ("---", "+++")]
+
+
 @pytest.mark.parametrize("choice", [(), ("--notes",)], ids=" ".join)
 def test_a_dry_run_as_json_says_what_fix_then_does(
     messy: Workspace, lint: Lint, choice: tuple[str, ...]

@@ -3,6 +3,7 @@
 import json
 import re
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 
 import jsonschema
@@ -15,6 +16,7 @@ from metier.cli.lint_options import FORMATS
 from metier.cli.lint_sarif import help_uri
 from metier.flow.lint_report import Reported
 from metier.values.outcomes import Issue
+from web_browser import chromium
 
 __all__ = ["lint"]
 
@@ -201,6 +203,18 @@ def test_the_page_escapes_what_documents_say() -> None:
 def test_a_page_without_findings_says_so(workspace: Workspace, lint: Lint) -> None:
     workspace.skill("one")
     assert "No findings" in Page(lint("--format", "html").out).text
+
+
+def test_the_html_page_fits_into_the_window_of_a_phone(
+    workspace: Workspace, lint: Lint, tmp_path: Path
+) -> None:
+    workspace.write(f"skills/{'long-' * 30}name/SKILL.md", "no front matter")
+    page = tmp_path / "page.html"
+    page.write_text(lint("--format", "html").out)
+    with chromium() as browser:
+        tab = browser.new_page(viewport={"width": 360, "height": 800})
+        tab.goto(page.as_uri())
+        assert tab.evaluate("document.documentElement.scrollWidth") <= 360
 
 
 @pytest.mark.parametrize("name", FORMATS)

@@ -89,6 +89,19 @@ def test_all_lists_many_findings_after_the_counts_by_rule(workspace: Workspace) 
     assert seen.plain[0].startswith("findings")
 
 
+def test_many_findings_of_the_one_rule_that_is_selected_are_listed(workspace: Workspace) -> None:
+    many(workspace, MANY + 1)
+    seen = at_terminal(workspace, "lint", "--select", "SK301", columns=200)
+    assert len([line for line in seen.plain if line.startswith("skills/")]) == MANY + 1
+    assert "lists the findings of a rule" not in seen.screen
+
+
+def test_a_line_end_in_a_path_starts_no_line_on_a_terminal(workspace: Workspace) -> None:
+    workspace.write("skills/a\nb/SKILL.md", NAMELESS)
+    seen = at_terminal(workspace, "lint", "--select", "SK301", columns=200)
+    assert seen.plain[0].startswith("skills/a\\nb/SKILL.md:2:1:")
+
+
 def test_few_findings_on_a_terminal_are_listed(mixed: Workspace) -> None:
     seen = at_terminal(mixed, "lint", columns=200)
     assert [line.split(":")[0] for line in seen.plain if line.startswith("skills/")] == [
@@ -256,7 +269,7 @@ def test_a_list_without_documents_is_nothing_to_check(
     file.write_text("README.md\n")
     result = lint("--files-from", str(file), "--format", "sarif")
     assert (result.code, result.data["runs"][0]["results"]) == (0, [])
-    assert "nothing to check: none of the files is" in result.err
+    assert "no skill, ability, card or agent is in the list of files" in result.err
 
 
 def test_a_skill_of_a_list_may_rely_on_one_that_is_not_in_it(
@@ -341,7 +354,22 @@ def test_a_baseline_that_is_not_there_is_wrong_usage(mixed: Workspace, lint: Lin
     assert (result.code, "--write-baseline writes it" in result.err) == (2, True)
 
 
+@pytest.mark.parametrize("text", ["{", "[1]"])
+def test_a_damaged_baseline_is_not_replaced_and_the_hint_says_what_to_do(
+    mixed: Workspace, lint: Lint, text: str
+) -> None:
+    file = mixed.write("known.json", text)
+    result = lint("--baseline", "known.json", "--write-baseline")
+    assert (result.code, "hint: remove the file" in result.err) == (2, True)
+    assert file.read_text() == text
+
+
 # Files
+
+
+def test_a_list_of_files_that_is_not_there_is_wrong_usage(mixed: Workspace, lint: Lint) -> None:
+    result = lint("--files-from", "none.txt")
+    assert (result.code, "none.txt" in result.err) == (2, True)
 
 
 def test_findings_can_go_to_a_file(mixed: Workspace, lint: Lint) -> None:
@@ -362,10 +390,12 @@ def test_an_owner_without_a_file_of_owners_is_wrong_usage(workspace: Workspace, 
     assert (result.code, "needs a CODEOWNERS file" in result.err) == (2, True)
 
 
-def test_a_file_that_cannot_be_written_is_one_line(mixed: Workspace, lint: Lint) -> None:
-    result = lint("--output-file", "no/such/folder/found.txt")
-    assert (result.code, "Traceback" in result.err) == (1, False)
-    assert "(SYSTEM)" in result.err
+@pytest.mark.parametrize("file", ["no/such/folder/found.txt", "skills"])
+def test_a_file_that_cannot_be_written_is_one_line(mixed: Workspace, lint: Lint, file: str) -> None:
+    result = lint("--output-file", file)
+    assert (result.code, "Traceback" in result.err) == (2, False)
+    assert result.err.split("\n")[1] == f"  {file}"
+    assert "hint: " in result.err
 
 
 def test_a_link_is_replaced_and_not_followed(mixed: Workspace, lint: Lint, tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ def tree(root: Path) -> dict[str, bytes]:
 
 def test_a_wrong_name_becomes_that_of_its_folder(workspace: Workspace, lint: Lint) -> None:
     workspace.write("skills/charts/SKILL.md", named("Chart Tools"))
-    assert lint().err.endswith("; up to 1 with --fix --unsafe\n")
+    assert lint().err.endswith("; --fix --unsafe repairs up to 1\n")
     assert lint("--fix").err.startswith("nothing to repair\n")
     assert lint("--fix", "--unsafe").err == (
         "repaired 1 finding in 1 file\n1 file checked, no problems found\n"

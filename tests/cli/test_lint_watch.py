@@ -9,7 +9,7 @@ from typing import IO
 
 import pytest
 
-from cli.terminals import environment
+from cli.terminals import environment, piped
 from conftest import Workspace
 from metier.cli.lint_watch import Pause, follow
 from metier.config import Config
@@ -122,3 +122,11 @@ def test_it_checks_again_and_ends_cleanly(workspace: Workspace) -> None:
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert (process.returncode, err.strip()) == (130, "stopped")
+
+
+def test_a_first_check_that_cannot_be_made_ends_it(workspace: Workspace) -> None:
+    workspace.skill("one")
+    workspace.write("metier.toml", "[lint]\nselct = []\n")
+    done = piped(workspace, "lint", "--watch")
+    assert done.returncode == 2
+    assert b"hint: did you mean 'lint.select'?" in done.stderr

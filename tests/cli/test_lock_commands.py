@@ -196,8 +196,18 @@ def test_a_script_accepts_by_digest_and_revokes(workspace: Workspace, call: Meti
     assert call("list").out == ""
     workspace.skill("deploy")
     assert call("list").out.startswith("deploy\t")
-    assert "is not reviewed any more" in call("trust", "--skill", "deploy", "--revoke").err
+    revoked = call("trust", "--skill", "deploy", "--revoke").err
+    assert "is not reviewed any more" in revoked
+    assert "still used" not in revoked
     assert call("list").out == ""
+    wrong = call("trust", "--skill", "deploy", "--accept", "sha256:0")
+    assert (wrong.code, "metier trust --skill NAME --show prints" in wrong.err) == (2, True)
+
+
+def test_revoking_says_that_a_skill_is_used_anyway(workspace: Workspace, call: Metier) -> None:
+    workspace.skill("deploy")
+    revoked = call("trust", "--skill", "deploy", "--revoke")
+    assert "it is still used: its source is trusted 'always'" in revoked.err
 
 
 @pytest.mark.usefixtures("asking")

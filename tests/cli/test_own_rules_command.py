@@ -118,4 +118,5 @@ def test_a_wrong_regex_is_one_clear_line(
     code, _, err = ran(capsys, "lint")
     assert code == 2
     assert "'lint.rules.U001' has no valid regular expression" in err
+    assert str(printed.root / "metier.toml") in err
     assert "Traceback" not in err

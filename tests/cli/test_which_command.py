@@ -85,6 +85,16 @@ def test_the_limit_is_on_skills(which: Metier) -> None:
     assert [row[1] for row in which(TASK, "--limit", "1").rows] == ["pdf-tables", "standard"]
 
 
+def test_a_question_about_one_skill_shows_the_best_two(untrusted: Workspace, which: Metier) -> None:
+    for name in ("pdf-forms", "pdf-pages", "table-notes"):
+        untrusted.skill(name, "Works on PDF files and tables.")
+    assert len([row for row in which(TASK).rows if row[0] == "skill"]) == 5
+    rows = which(TASK, "--expect", "sql").rows
+    assert len([row for row in rows if row[0] == "skill"]) == 2
+    rows = which(TASK, "--expect", "sql", "--limit", "4").rows
+    assert len([row for row in rows if row[0] == "skill"]) == 4
+
+
 def test_words_that_a_skill_is_not_for_are_said(which: Metier) -> None:
     ran = which("tables of a spreadsheet")
     assert "says it is not for: spreadsheet" in ran.rows[0][4]
@@ -128,6 +138,16 @@ def test_what_a_host_leaves_of_a_text_is_said(which: Metier, untrusted: Workspac
 
 
 # An expected skill
+
+
+def test_a_skill_that_is_first_and_stays_silent_is_not_said_to_lose(
+    workspace: Workspace, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace.skill("notes", "Lists what changed before a version is tagged.")
+    workspace.trust()
+    monkeypatch.chdir(workspace.root)
+    ran = Metier(capsys, monkeypatch)("what changed for our customers?", "--expect", "notes")
+    assert ran.rows[-1][2] == "these words in its description would not let it fire"
 
 
 def test_why_another_skill_is_first_is_said_in_rows_of_its_own(which: Metier) -> None:
@@ -263,7 +283,14 @@ def test_a_terminal_shows_what_comes_with_a_gauge_and_the_reasons(untrusted: Wor
     assert "words " in lines[at + 1]
     assert lines[at + 2].strip() == "name: tables, PDF"
     assert any(line.startswith("  ○ sql  ") for line in lines)
-    assert lines.index("why not sql?") > lines.index("agents")
+    assert "why not sql?" in lines
+
+
+def test_a_terminal_shows_agents_unless_the_question_is_about_one_skill(
+    untrusted: Workspace,
+) -> None:
+    assert "agents" in at_terminal(untrusted, "which", TASK).plain
+    assert "agents" not in at_terminal(untrusted, "which", TASK, "--expect", "sql").plain
 
 
 def test_a_terminal_without_a_task_is_asked_for_one(untrusted: Workspace) -> None:

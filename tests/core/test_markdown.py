@@ -1,5 +1,6 @@
 """Which parts of a Markdown text are code, and which are comments."""
 
+import re
 from itertools import pairwise
 
 import pytest
@@ -140,3 +141,50 @@ def test_spans_come_in_order_and_never_overlap() -> None:
         "code", "comment", "code", "comment", "code", "code", "code",
     ]  # fmt: skip
     assert all(left.end <= right.start for left, right in pairwise(spans))
+
+
+STRUCTURES = [
+    *("Text.", "more of it", "- item", "1. one", "> quote", "# Title", "    code", "\tcode", "```"),
+    *("~~~", "  ```", "- ```", "> ```", "``` inline ```", "`a", "b`", "<!--", "-->", "a <!-- b"),
+    *(
+        "c -->",
+        "    <!-- d -->",
+        "<pre>",
+        "| a |",
+        "      deep",
+        "``",
+        "x `<!-- y` z",
+        "> a `b",
+        "\r",
+        "",
+    ),
+]
+PARAGRAPHS = st.lists(
+    st.tuples(
+        st.sampled_from(STRUCTURES), st.sampled_from(["\n", "\n\n", "\n\n", "\n \n", "\r\n\r\n"])
+    )
+).map(lambda lines: "".join(line + end for line, end in lines))
+
+
+@given(PARAGRAPHS, st.data())
+def test_the_spans_near_a_position_are_those_of_the_whole_text(
+    text: str, data: st.DataObject
+) -> None:
+    comments = [match.start() for match in re.finditer("<!--", text)]
+    asked = data.draw(st.lists(st.integers(0, len(text)), max_size=3))
+    near = sorted({*comments, *asked})
+    found, whole = code_and_comments(text, near), code_and_comments(text)
+    assert set(found) <= set(whole)
+    missing = set(whole) - set(found)
+    assert not [span for span in missing if span.kind == "comment"]
+    assert not [span for span in missing if any(span.start <= at < span.end for at in near)]
+
+
+def test_paragraphs_far_from_a_position_are_not_read() -> None:
+    text = "Text with `code`.\n\n" * 3
+    assert code_and_comments(text, [len(text) - 5]) == code_and_comments(text)[-1:]
+
+
+def test_a_paragraph_in_a_list_is_read_with_its_list() -> None:
+    text = "Text.\n\n- item\n\n    <!-- comment -->\n"
+    assert code_and_comments(text, [text.index("<!--")]) == code_and_comments(text)

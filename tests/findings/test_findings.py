@@ -247,6 +247,15 @@ def test_a_source_has_a_date(code: str) -> None:
     assert not source or re.search(r", 2026-(0[1-9]|1[0-2])-[0-3][0-9]\.$", source)
 
 
+@pytest.mark.parametrize(
+    "code",
+    [code for code in CODES if code.startswith("PL") or "SK316" <= code <= "SK330"]
+    + ["SK305", "SZ805", "SZ806", "XF904", "XF906"],
+)
+def test_a_rule_about_hosts_and_bodies_names_its_source(code: str) -> None:
+    assert CODES[code].source
+
+
 DROPS: dict[str, Callable[[Loading], bool]] = {
     "FM101": lambda loading: loading.headless == "dropped",
     "FM102": lambda loading: loading.headless == "dropped",

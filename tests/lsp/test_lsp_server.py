@@ -144,6 +144,36 @@ def test_findings_among_files_come_from_the_catalog_after_a_save(charts: Workspa
     edited(charts.root, work)
 
 
+def test_files_beside_a_skill_are_looked_at_when_it_is_opened_and_saved(charts: Workspace) -> None:
+    async def work(opened: Editor) -> None:
+        text = f"{GOOD}\nSee [the guide](guide.md).\n"
+        charts.write(SKILL, text)
+        await opened.open(SKILL)
+        [found] = await opened.published(SKILL, lambda found: "SK327" in found)
+        assert (found.range.start.line, "guide.md" in found.message) == (9, True)
+        typed = await opened.type(SKILL, text.replace("Draw it.", "Draw it.\n\nSlowly."))
+        assert [(one.code, one.range.start.line) for one in typed] == [("SK327", 11)]
+        assert "**SK327**" in await opened.hover(SKILL, 11, 17)
+        assert await opened.type(SKILL, text.replace("See", "Read")) == []
+        opened.save(SKILL)
+        await opened.published(SKILL, lambda found: "SK327" in found)
+        charts.write("skills/charts/guide.md", "Draw slowly.")
+        opened.save(SKILL)
+        await opened.published(SKILL, lambda found: "SK327" not in found)
+
+    edited(charts.root, work)
+
+
+def test_a_capability_that_nothing_provides_is_a_note_in_the_editor(charts: Workspace) -> None:
+    async def work(opened: Editor) -> None:
+        text = GOOD.replace("R(data-reading)", "R(mind-reading)")
+        await opened.open(SKILL, text)
+        found = await opened.published(SKILL, lambda found: "XF905" in found)
+        assert "mind-reading" in next(one.message for one in found if one.code == "XF905")
+
+    edited(charts.root, work, options={"notes": True})
+
+
 def test_hover_shows_the_page_of_a_finding_and_what_a_key_means(shared: Shared) -> None:
     async def work(opened: Editor) -> None:
         await opened.open(SKILL, GOOD.replace("name: charts", "name: Charts!"))
@@ -185,6 +215,28 @@ def test_keys_values_and_names_are_completed(shared: Shared) -> None:
         await opened.open(agent)
         assert await opened.complete(agent, 3, 6) == ["reader"]
         assert await opened.complete(SKILL, 7, 3) == []
+
+    shared.run(work)
+
+
+@pytest.mark.parametrize(
+    ("line", "offered", "not_offered"),
+    [
+        ("model: so", "sonnet", "haiku"),
+        ("allowed-tools: Bash, Re", "Read", "Bash"),
+        ("disallowed-tools:\n  - Web", "WebFetch", "Bash"),
+        ("hooks:\n  Pre", "PreToolUse", "PostToolUse"),
+    ],
+)
+def test_models_tools_and_hook_events_of_hosts_are_completed(
+    shared: Shared, line: str, offered: str, not_offered: str
+) -> None:
+    async def work(opened: Editor) -> None:
+        await opened.open(SKILL)
+        await opened.type(SKILL, GOOD.replace("metadata:", f"{line}\nmetadata:"))
+        last = line.split("\n")[-1]
+        found = await opened.complete(SKILL, 3 + line.count("\n"), len(last))
+        assert (offered in found, not_offered in found) == (True, False)
 
     shared.run(work)
 
@@ -234,6 +286,20 @@ def test_one_finding_or_the_whole_file_is_repaired_in_the_editor_only(shared: Sh
 
     shared.run(work)
     assert (shared.root / SKILL).read_text() == GOOD
+
+
+def test_a_wrong_name_becomes_the_folders_by_a_quick_fix_that_says_it_is_unsafe(
+    shared: Shared,
+) -> None:
+    text = GOOD.replace("name: charts", "name: Charts")
+
+    async def work(opened: Editor) -> None:
+        await opened.open(SKILL, text)
+        [fix] = await opened.actions(SKILL, 1, [types.CodeActionKind.QuickFix])
+        assert fix.title == "Repair SK302: invalid skill name (unsafe)"
+        assert applied(text, fix) == GOOD
+
+    shared.run(work)
 
 
 def test_the_outline_has_the_headings_outside_of_code(shared: Shared) -> None:

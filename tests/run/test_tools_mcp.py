@@ -129,7 +129,7 @@ def test_the_tools_of_a_server_are_named_as_models_accept_it(tmp_path: Path) -> 
     assert "things__dotted_name" in names
     assert len(set(names)) == 12
     assert all(len(name) <= 64 for name in names)
-    assert specs[0].description == "Adds two numbers."
+    assert "Adds two numbers." in specs[0].description
     assert specs[0].parameters["required"] == ["a"]
 
 

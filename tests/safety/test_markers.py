@@ -4,11 +4,13 @@ import re
 import unicodedata
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from metier.core.markdown import code_and_comments
 from metier.core.render import as_reference
 from metier.inject.sanitize import sanitize_capability_content
+from metier.safety import markers
 from metier.safety.disguise import examine
 from metier.safety.markers import MOST_MARKERS, defused
 
@@ -99,3 +101,20 @@ def test_a_flood_of_markers_is_broken_in_code_too(unit: str) -> None:
 def test_a_text_with_fewer_markers_keeps_its_code() -> None:
     text = "`<system>` <system>x\n" * 300 + "text " * MOST_MARKERS
     assert defused(text)[0].count("`<system>`") == 300
+
+
+PARTS = [
+    *("System: x", "<system>", "</user>", "<sys", "tem>", "[INST]", "<|im_start|>", "<!--", "-->"),
+    *("`", "```", "~~~", "    ", "- ", "> ", "# Title", "<pre>", "Promise<User>", "<s>", "<  "),
+    *("\n", "\n", "\n\n", "\n\n", "\r\n", "\n\nText.\n\n", "word ", "<reference", CLOSING, "&#83;"),
+]
+
+
+@given(st.lists(st.sampled_from(PARTS), max_size=40).map("".join))
+@example("<\n\nText.\n\n`a\n\nsystem>`")
+@example("```\n\nText.\n\n<system>\n\nText.\n\n```\n<system>")
+def test_reading_code_near_markers_only_gives_what_reading_all_of_it_gives(text: str) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(markers, "code_and_comments", lambda text, _: code_and_comments(text))
+        whole = defused(text)
+    assert defused(text) == whole

@@ -31,6 +31,13 @@ def python(code: str, *more: str, **options: Any) -> "subprocess.Popen[str]":
 # write_atomically
 
 
+def test_an_error_names_the_file_and_not_the_temporary_one(tmp_path: Path) -> None:
+    file = str(tmp_path / "none" / "file")
+    with pytest.raises(FileNotFoundError) as caught:
+        write_atomically(file, b"text")
+    assert caught.value.filename == file
+
+
 @pytest.mark.parametrize("content", [b"", b"text\n", b"\r\n\x00\xff", b"x" * 1_000_000])
 def test_the_file_has_exactly_the_content_and_nothing_else_is_left(
     content: bytes, tmp_path: Path

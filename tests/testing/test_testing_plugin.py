@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from metier import Agent
+from metier import Agent, ModelError
 from metier.testing import (
     CassetteError,
     Message,
@@ -114,6 +114,25 @@ def test_replies_are_found_by_their_request_in_any_order(tmp_path: Path) -> None
     assert asyncio.run(_ask(model, "ask b", "ask a")) == ["b", "a"]
     with pytest.raises(CassetteError, match="asks once more than was recorded"):
         asyncio.run(_ask(model, "ask a"))
+
+
+def test_a_recording_in_which_the_model_fails_leaves_the_earlier_cassette(tmp_path: Path) -> None:
+    _recorded(tmp_path / "c.json", "a")
+    before = (tmp_path / "c.json").read_bytes()
+    model = RecordedModel(tmp_path / "c.json", ScriptedModel(["b"]))
+    with pytest.raises(ModelError):
+        asyncio.run(_ask(model, "ask b", "ask c"))
+    model.close()
+    assert (tmp_path / "c.json").read_bytes() == before
+
+
+def test_a_request_that_is_answered_when_it_is_repeated_is_recorded(tmp_path: Path) -> None:
+    model = RecordedModel(tmp_path / "c.json", ScriptedModel([ModelError("down"), "a"]))
+    with pytest.raises(ModelError):
+        asyncio.run(_ask(model, "ask a"))
+    asyncio.run(_ask(model, "ask a"))
+    model.close()
+    assert asyncio.run(_ask(RecordedModel(tmp_path / "c.json"), "ask a")) == ["a"]
 
 
 def test_a_changed_request_is_named(tmp_path: Path) -> None:

@@ -170,6 +170,13 @@ def test_the_catalog_filters_sorts_and_pages(site: Inspected) -> None:
     assert names(site.json("/catalog.json", page="99")) == []
 
 
+def test_the_facet_of_hosts_claims_no_skill_that_they_only_reach_through_metier(
+    site: Inspected,
+) -> None:
+    titles = {one["name"]: one["title"] for one in site.json("/catalog.json")["facets"]}
+    assert titles["host"] == "Usable in"
+
+
 def test_facets_count_what_fits_all_others(site: Inspected) -> None:
     found = site.json("/catalog.json", kind="skill")
     facets = {

@@ -36,7 +36,7 @@ _STEPS: tuple[tuple[str, Sequence[str]], ...] = (
     ("These are the skills of a small team.", ("list", "skills")),
     (
         "Which one fires for this prompt, and why not Data_Export?",
-        ("which", _WANTED, "--expect", "Data_Export", "--limit", "2"),
+        ("which", _WANTED, "--expect", "Data_Export"),
     ),
     ("Who provides what?", ("list", "--capability", "web-search")),
     ("Which one, and why? By written rules.", ("resolve", "-r", "web-search")),

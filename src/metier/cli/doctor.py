@@ -136,6 +136,7 @@ def _catalog(session: Session, catalog: Catalog) -> Iterator[Check]:
     yield from listing_checks(catalog)
     yield from _excluded(catalog)
     yield from _reviews(catalog)
+    yield from _unknown_sources(catalog)
     from metier.flow.linting import settings_findings  # --host does not load it
 
     for issue in settings_findings(catalog.config, catalog.workspace, _documents(catalog)):
@@ -146,6 +147,16 @@ def _catalog(session: Session, catalog: Catalog) -> Iterator[Check]:
         yield _runs(catalog.agency)
     yield from _old_state(catalog)
     yield from shared_checks(catalog)
+
+
+def _unknown_sources(catalog: Catalog) -> Iterator[Check]:
+    """A misspelt source would be trusted further than its user wants."""
+    rows = (*catalog.documents("skill", shadowed=True), *catalog.excluded_rows("skill"))
+    known = {name for row in rows for name in (row.source, row.plugin)}
+    known |= {mount.label for mount in catalog.config.mounts}
+    for name in sorted(set(catalog.config.trust_sources) - known):
+        detail = f"[trust.sources] has '{name}', but no mount or plugin here is called that"
+        yield Check("trust", "warning", detail, "give the label of a mount or the name of a plugin")
 
 
 def _documents(catalog: Catalog) -> "list[Named]":

@@ -44,6 +44,8 @@ def command(session: Session, kinds: tuple[ForeignKind, ...], dry_run: bool) -> 
     elif dry_run:
         count = sum(bool(one.target) for one in planned)
         session.note(f"{counted(count, 'file')} would be written (--dry-run)")
+    elif not written:
+        session.note("wrote nothing")
     else:
         session.note(f"wrote {counted(written, 'file')}; next: metier lint, metier list")
 

@@ -50,7 +50,9 @@ def _check(session: Session, options: LintOptions, output_format: str) -> int:
     linter = _linter(session, options)
     if linter is None:
         _write(session, options, output_format, [], Linted(0, [], [], set(), []))
-        session.note("nothing to check: none of the files is a skill, ability, card or agent")
+        has_changed = options.changed is not None
+        reason = "has changed" if has_changed else "is in the list of files"
+        session.note(f"nothing to check: no skill, ability, card or agent {reason}")
         return 0
     if options.repair and not options.dry_run:
         from metier.cli.lint_repairs import Written, finish_repairs
@@ -216,7 +218,9 @@ def _write(
     elif output_format == "text" and (sys.stdout.isatty() or click.get_current_context().color):
         from metier.cli.lint_view import print_findings
 
-        print_findings(session, reported, show_all=options.show_all)
+        print_findings(
+            session, reported, show_all=options.show_all, is_selected=bool(options.select)
+        )
     else:
         from metier.cli.lint_formats import rendered
 
@@ -224,11 +228,15 @@ def _write(
 
 
 def _write_file(file: str, text: str) -> None:
-    """Replace a file, or write to a pipe or device. Raises `OSError`."""
+    """Replace a file, or write to a pipe or device. Raises `OSError` and `UsageError`."""
     from metier.storage.files import write_atomically  # few ask for it
 
     raw = text.encode(errors="backslashreplace")
     path = os.path.abspath(file)
+    if os.path.isdir(path):
+        raise UsageError("this is a folder", where=file, hint="--output-file names a file")
+    if not os.path.isdir(os.path.dirname(path)):
+        raise UsageError("the file's folder is not there", where=file, hint="create it first")
     if path.startswith("/dev/") or (os.path.exists(path) and not os.path.isfile(path)):
         with open(path, "wb") as opened:
             opened.write(raw)

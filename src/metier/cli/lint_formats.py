@@ -36,7 +36,7 @@ def as_text(reported: Sequence[Reported]) -> str:
         lines.append(f"{location}: {issue.code}{fixable} {message}")
         if issue.hint:
             lines.append(f"    hint: {issue.hint}")
-    return "".join(f"{_one_line(line)}\n" for line in lines)
+    return "".join(f"{on_one_line(line)}\n" for line in lines)
 
 
 def for_hosts(issue: Issue) -> str:
@@ -44,7 +44,8 @@ def for_hosts(issue: Issue) -> str:
     return f" [{', '.join(issue.some_hosts)}]" if issue.some_hosts else ""
 
 
-def _one_line(text: str) -> str:
+def on_one_line(text: str) -> str:
+    """`printable`, with line ends and tabs written out too: a file name may hold any of them."""
     return printable(text.replace("\n", "\\n").replace("\t", "\\t"))
 
 

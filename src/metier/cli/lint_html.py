@@ -19,6 +19,11 @@ code { font-size: .9em; overflow-wrap: anywhere; }
 summary { cursor: pointer; font-weight: 600; margin: .6rem 0; }
 .error { color: #c62828; } .warning { color: #a06000; } .info { color: #1565c0; }
 .hint { opacity: .75; }
+@media (max-width: 40rem) {
+  body { margin: 1rem auto; } h1 { font-size: 1.4rem; }
+  th, td { font-size: .8rem; padding-right: .4rem; overflow-wrap: anywhere; }
+  th { overflow-wrap: normal; } td a { white-space: nowrap; } td.number { width: auto; }
+}
 @media (prefers-color-scheme: dark) {
   .error { color: #ff8a80; } .warning { color: #ffcc80; } .info { color: #82b1ff; }
 }

@@ -171,7 +171,8 @@ _OPTIONS = (
         help="Only what differs from a branch or commit (default: the last commit), and new files.",
     ),
     click.option(
-        "--files-from", type=click.Path(dir_okay=False, allow_dash=True), metavar="FILE",
+        "--files-from", type=click.Path(exists=True, dir_okay=False, allow_dash=True),
+        metavar="FILE",
         help="Only the documents in a list of paths; - reads the list from standard input.",
     ),
     click.option("--baseline", metavar="FILE", help="Hide the findings that a file lists."),

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import click
 
+from metier.cli.lint_formats import on_one_line
 from metier.cli.session import Session, counted
 from metier.core.text import printable
 from metier.flow.linting import Linted, Linter
@@ -92,7 +93,7 @@ def print_repairs(
         return
     for row in rows:
         if row["renamedTo"]:
-            click.echo(printable(f"rename {row['path']} to {row['renamedTo']}"))
+            click.echo(on_one_line(f"rename {row['path']} to {row['renamedTo']}"))
         if row["diff"]:
             click.echo(printable(str(row["diff"])))
 
@@ -106,5 +107,7 @@ def _row(repair: Repair, linter: Linter) -> dict[str, object]:
         "path": path,
         "renamedTo": linter.shown(repair.moved_to) if repair.moved_to else "",
         "findings": [issue._replace(path=path).to_json() for issue in repair.issues],
-        "diff": Change(path=path, before=before, after=after).diff if before != after else "",
+        "diff": Change(path=on_one_line(path), before=before, after=after).diff
+        if before != after
+        else "",
     }

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import click
 
 from metier.cli.layout import flowed, print_table, terminal_width, words
-from metier.cli.lint_formats import for_hosts
+from metier.cli.lint_formats import for_hosts, on_one_line
 from metier.cli.session import Session, counted
 from metier.core.text import printable
 from metier.flow.lint_report import Reported, by_owner, by_rule
@@ -20,12 +20,18 @@ _COLOURS = {"error": "red", "warning": "yellow", "info": "blue"}
 _SEVERITIES = {"error": "error", "warning": "warning", "info": "note"}
 
 
-def print_findings(session: Session, reported: Sequence[Reported], *, show_all: bool) -> None:
-    """The findings; if they are many, counts by rule come first, or alone on a terminal."""
+def print_findings(
+    session: Session, reported: Sequence[Reported], *, show_all: bool, is_selected: bool = False
+) -> None:
+    """The findings; if they are many, counts by rule come first, or alone on a terminal.
+
+    The findings of one rule are listed if `is_selected`: the counts say how to ask for them.
+    """
     is_terminal = sys.stdout.isatty()
     width = terminal_width() if is_terminal else sys.maxsize
     issues = [one.issue for one in reported]
-    if not is_terminal or len(issues) <= MANY:
+    is_one_rule = is_selected and len({issue.code for issue in issues}) == 1
+    if not is_terminal or len(issues) <= MANY or (is_one_rule and not show_all):
         click.echo("".join(_coloured(issue, width) for issue in issues), nl=False)
         return
     rules = _print_rules(session, issues)
@@ -96,7 +102,7 @@ def print_statistics(
 
 
 def _coloured(issue: Issue, width: int) -> str:
-    location = click.style(f"{printable(issue.path)}:{issue.line}:{issue.column}", bold=True)
+    location = click.style(f"{on_one_line(issue.path)}:{issue.line}:{issue.column}", bold=True)
     marks = [f"{location}:", click.style(issue.code, fg=_COLOURS[issue.severity], bold=True)]
     if issue.fixable:
         marks.append(click.style("[*]", fg="cyan"))
@@ -126,7 +132,8 @@ def summary(
     if fixable:
         parts.append(f"{fixable:,} can be repaired with --fix{' --unsafe' if unsafe else ''}")
     if more:
-        parts.append(f"up to {more:,}{' more' if fixable else ''} with --fix --unsafe")
+        alone = f"--fix --unsafe repairs up to {more:,}"
+        parts.append(f"up to {more:,} more with --fix --unsafe" if fixable else alone)
     if hidden:
         parts.append(f"{counted(hidden, 'note')} hidden (--notes)")
     return "; ".join(parts)

@@ -24,20 +24,29 @@ def watch(
     check: Callable[[Session], int],
     linter_of: Callable[[Session, LintOptions], Linter | None],
 ) -> NoReturn:
-    """Check, wait for a change, and check again, until Ctrl-C."""
+    """Check, wait for a change, and check again, until Ctrl-C.
+
+    Raises `MetierError` if the first check cannot be made; a later one may be possible again.
+    """
 
     def stamp() -> object:
         quiet = replace(session, quiet=True)
         linter = linter_of(quiet, options._replace(changed=None))
         return linter.stamp() if linter is not None else None
 
+    is_first = True
+
     def check_again() -> None:
+        nonlocal is_first
         if sys.stdout.isatty():
             click.clear()
         try:
             check(session.anew())
         except MetierError as error:
-            session.note(f"error: {error.message}")
+            if is_first:
+                raise
+            session.note(f"error: {error.message}{f' ({error.hint})' if error.hint else ''}")
+        is_first = False
         session.note(f"{time.strftime('%H:%M:%S')}: waiting for changes; Ctrl-C ends")
 
     follow(stamp, check_again, Pause().wait)

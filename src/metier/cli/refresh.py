@@ -1,7 +1,7 @@
 """`metier refresh`"""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import click
 
@@ -10,6 +10,8 @@ from metier.cli.session import Session, counted, metier_command
 from metier.cli.shown import ShownPaths
 from metier.errors import ConfigError, MetierError
 from metier.flow.boundary import Boundary
+from metier.flow.gone_workspaces import remember_workspace
+from metier.flow.prune_times import announce, is_announced, is_due
 from metier.flow.state import is_shared
 from metier.storage.places import state_room
 from metier.values.files import KINDS, PLURAL
@@ -27,10 +29,16 @@ def command(session: Session, background: bool) -> None:
     """
     with _failure_logged(session):
         if background:
-            ship(prepare_hooks(session))
+            boundary = prepare_hooks(session)
+            ship(boundary)
+            if boundary.config.is_workspace:
+                with Catalog.within(boundary) as catalog:
+                    _prune(session, catalog)
             return
         with session.open_catalog() as catalog:
             _refresh(session, catalog)
+            _prune(session, catalog)
+            _announce(session, catalog)
         ship(session.boundary)
 
 
@@ -40,6 +48,8 @@ def _refresh(session: Session, catalog: Catalog) -> None:
     if encoding is not None:
         encoding.retry()
     refreshed = session.refresh(catalog)
+    if catalog.is_kept and catalog.room is not None:
+        remember_workspace(catalog.room, catalog.workspace)
     prepare_hooks(session, is_silent=True)
     if session.as_json:
         shown = ShownPaths(catalog)
@@ -61,6 +71,32 @@ def _refresh(session: Session, catalog: Catalog) -> None:
         session.tell(line)
     if encoding is not None and encoding.warning:
         session.tell(encoding.warning)
+
+
+def _prune(session: Session, catalog: Catalog) -> None:
+    """Remove what is old, once a day, if that was announced."""
+    if catalog.room is None or not is_due(catalog.room):
+        return
+    from metier.cli.state import amounts  # once a day
+    from metier.flow.pruning import prune_daily
+
+    pruned = prune_daily(catalog)
+    if any(pruned):
+        session.note(f"removed what is old: {amounts(pruned)}")
+
+
+def _announce(session: Session, catalog: Catalog) -> None:
+    """Say once what a refresh will remove; nothing is removed before."""
+    if session.quiet or session.as_json or not catalog.is_kept or is_announced():
+        return
+    session.note_wrapped(
+        "note: from tomorrow on, a refresh removes ended runs, reports and decisions of hooks"
+        f" that are older than {counted(catalog.config.keep_days, 'day')}, once a day; to see"
+        " which: metier state prune --dry-run; to keep them longer: state.keep-days in your"
+        " settings"
+    )
+    with suppress(OSError):
+        announce()
 
 
 def review_notices(catalog: Catalog) -> list[str]:

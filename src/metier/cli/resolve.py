@@ -117,6 +117,7 @@ def _finish(
 ) -> int:
     """Store and print the report, and ask for a pending decision; the exit code."""
     is_kept = bool(catalog.report_store.keep(report))
+    report = session.redactor.value(report)
     if session.as_json:
         session.print_json(report)
     else:

@@ -297,6 +297,7 @@ class Attended(NamedTuple):
     def tell(self, result: RunResult) -> int:
         """Print the result; the exit code."""
         session = self.session
+        result = session.redactor.value(result)
         if self.events:
             self._print_event({"event": "result", **result_json(result)}, lambda: None)
         elif session.as_json:

@@ -1,6 +1,7 @@
 """`metier runs`"""
 
 import asyncio
+import sys
 import time
 from collections.abc import Callable, Coroutine
 from contextlib import AbstractContextManager
@@ -33,7 +34,13 @@ from metier.cli.run_view import (
 from metier.cli.session import LAST, Session, complete_from, counted, metier_command
 from metier.core.text import printable
 from metier.errors import NotFoundError, UsageError
-from metier.flow.queueing import cancel_run, resume_detached, run_facts, unshared_runs
+from metier.flow.queueing import (
+    cancel_run,
+    check_removable,
+    resume_detached,
+    run_facts,
+    unshared_runs,
+)
 from metier.flow.running import Agency
 from metier.values.agents import AgentProfile, Checkpoint
 from metier.values.runs import DONE, OnEvent, RunRecord, RunResult, RunState
@@ -48,7 +55,7 @@ _EVERY = 0.1
 command = CommandGroup(
     "runs",
     default="list",
-    help="""List the runs of agents, show one, resume, cancel or fork it.
+    help="""List the runs of agents, show one, resume, cancel, fork or remove it.
 
     RUN is an id, the beginning of one, or 'last'. Without a command the runs are listed. Exit
     codes are those of 'metier run'.
@@ -143,6 +150,8 @@ def _show(session: Session, wanted: str) -> int:
         steps = agency.store.steps(run.key)
         checkpoints = agency.checkpoints.list(run.run_id)
         facts = run_facts(agency, run.run_id)
+    shown = session.redactor.value
+    run, family, steps, facts = shown(run), shown(family), shown(steps), shown(facts)
     if session.as_json:
         asked = {key: run.request.get(key) for key in ("input", "model", "execution")}
         session.print_json(
@@ -196,7 +205,7 @@ def _steps(session: Session, wanted: str) -> int:
         return 0
     if not steps:
         session.note(f"run {run.run_id} has no step yet")
-    print_outputs(steps)
+    print_outputs(session.redactor.value(steps))
     return 0
 
 
@@ -344,6 +353,37 @@ def _cancel(session: Session, wanted: str) -> int:
         session.tell(f"run {run.run_id} is {state_in_words(run.state)}")
     if run.is_resumable:
         session.note(_how_to_resume(session, run))
+    return 0
+
+
+@_subcommand("rm")
+@click.argument(
+    "wanted", metavar="RUN...", nargs=-1, required=True, shell_complete=complete_from(_ids)
+)
+@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+def _rm(session: Session, wanted: tuple[str, ...], yes: bool) -> int:
+    """Remove runs with their steps and checkpoints, and the runs that they delegated.
+
+    A run that is running, or waits in a queue, is not removed. On a terminal you are asked first.
+    """
+    with _unrefreshed(session) as catalog:
+        agency = catalog.agency
+        runs = {run.run_id: run for run in (found_run(agency, one) for one in wanted)}
+        for run in runs.values():
+            check_removable(agency, run)
+        question = f"Remove {counted(len(runs), 'run')} for good?"
+        if not yes and sys.stdin.isatty() and not session.as_json:
+            print_runs(session, list(runs.values()), len(runs))
+            if not click.confirm(question, err=True):
+                session.note("nothing was removed")
+                return 1
+        removed = agency.store.remove(list(runs))
+    if session.as_json:
+        session.print_json({"schemaVersion": "1", "removed": list(runs), "runs": removed})
+        return 0
+    delegated = removed - len(runs)
+    more = f", and {delegated:,} that they delegated" if delegated else ""
+    session.tell(f"removed {counted(len(runs), 'run')}{more}")
     return 0
 
 

@@ -18,6 +18,7 @@ from metier.cli.layout import one_line, print_table, terminal_width, wrapped
 from metier.cli.shown import shown_file
 from metier.cli.usage import shared_options
 from metier.config import Config, Settings, read_settings
+from metier.config.secret_values import redactor_for
 from metier.core.nearest import did_you_mean
 from metier.core.text import counted as counted
 from metier.core.text import printable
@@ -31,6 +32,7 @@ from metier.flow.boundary import (
     read_boundary,
     workspace_of,
 )
+from metier.safety.redactor import NOTHING, Redactor
 from metier.storage.places import ignored_folders, state_room
 from metier.storage.workspace import is_workspace
 from metier.values.files import Kind
@@ -111,6 +113,15 @@ class Session:
         if is_outside and not self.for_host:
             self.note_wrapped(f"note: {OUTSIDE}; to make this folder a workspace: metier init")
         return boundary
+
+    @property
+    def redactor(self) -> Redactor:
+        """Removes the values of secrets from output; nothing before the settings are read."""
+        return self._redactor if "boundary" in self.__dict__ else NOTHING
+
+    @cached_property
+    def _redactor(self) -> Redactor:
+        return redactor_for(self.boundary.config)
 
     def settings(self) -> Settings:
         """The settings of the workspace by layer. Raises `UsageError` if there is none."""
@@ -235,10 +246,11 @@ class Session:
 
     def note(self, text: str) -> None:
         if not self.quiet:
-            click.echo(printable(text), err=True)
+            click.echo(printable(self.redactor.text(text)), err=True)
 
     def note_wrapped(self, text: str) -> None:
         if sys.stderr.isatty():
+            text = self.redactor.text(text)
             text = "\n".join(wrapped(text, terminal_width(), ""))
         self.note(text)
 
@@ -252,11 +264,12 @@ class Session:
     def tell(self, text: str) -> None:
         """Print a line to standard output."""
         if not self.quiet:
-            click.echo(printable(text))
+            click.echo(printable(self.redactor.text(text)))
 
     def print_json(self, value: Any) -> None:
         from metier.safety.escapes import escaped_json  # tables need none of its expressions
 
+        value = self.redactor.value(value)
         click.echo(escaped_json(json.dumps(value, indent=2, ensure_ascii=False)))
 
     def print_list(
@@ -285,6 +298,7 @@ class Session:
         """A table on a terminal, else tab-separated rows, with a header if `heading`."""
         if not rows:
             return
+        rows = self.redactor.value(list(rows))
         if not sys.stdout.isatty():
             for row in [columns, *rows] if heading else rows:
                 click.echo("\t".join(one_line(cell) for cell in row))
@@ -355,18 +369,31 @@ def metier_command(
         def wrapper(**given: Any) -> Any:
             shared = {name: given.pop(name) for name in _SHARED if name in given}
             session = Session(**shared, for_host=for_host)
-            try:
+            with _redacted_errors(session):
+                try:
+                    return function(session, **given)
+                except DamagedError:
+                    if not (repeats and session.met_damage) or session.has_acted:
+                        raise
                 return function(session, **given)
-            except DamagedError:
-                if not (repeats and session.met_damage) or session.has_acted:
-                    raise
-            return function(session, **given)
 
         command = click.command(name)(wrapper)
         command.params += _common_options(catalog=catalog, for_host=for_host)
         return command
 
     return decorate
+
+
+@contextmanager
+def _redacted_errors(session: Session) -> Iterator[None]:
+    """Remove the values of secrets from errors."""
+    try:
+        yield
+    except MetierError as error:
+        redacted = session.redactor.text
+        error.message, error.hint = redacted(error.message), redacted(error.hint)
+        error.where = redacted(error.where)
+        raise
 
 
 def _common_options(*, catalog: bool, for_host: bool) -> list[click.Parameter]:

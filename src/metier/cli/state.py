@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, closing
+from typing import TYPE_CHECKING
 
 import click
 
@@ -20,7 +21,10 @@ from metier.flow.state import StateSettings, is_shared, settings_for, state_sett
 from metier.storage.places import state_room
 from metier.storage.workspace import OLD_STATE_FOLDER
 
-command = CommandGroup("state", help="Show where state is kept, copy it, or take it over.")
+if TYPE_CHECKING:
+    from metier.flow.pruning import Pruned
+
+command = CommandGroup("state", help="Show where state is kept, copy it, or remove what is old.")
 
 
 @command.add
@@ -102,6 +106,43 @@ def _not_copied(newer: int) -> str:
     return (
         f"{newer:,} runs were not copied: they continued in PostgreSQL, and stay as they are there"
     )
+
+
+@command.add
+@metier_command("prune", catalog=False)
+@click.option("--all", "resumable", is_flag=True, help="Also runs that could be resumed.")
+@click.option("--dry-run", is_flag=True, help="Show what would be removed, and remove nothing.")
+def _prune(session: Session, resumable: bool, dry_run: bool) -> int:
+    """Remove ended runs, reports and decisions of hooks that are older than 30 days.
+
+    The setting state.keep-days says how long they are kept. Counts of sessions are kept for a
+    year. The catalogs of workspaces that no longer exist are removed as well; their runs and
+    reports are not. 'metier refresh' does the same once a day.
+    """
+    from metier.flow.pruning import Pruning  # only this needs it
+
+    session.require_workspace()
+    with session.open_catalog() as catalog:
+        pruning = Pruning(catalog)
+        act = pruning.found if dry_run else pruning.remove
+        pruned = act(resumable=resumable)
+        days = catalog.config.keep_days
+    if session.as_json:
+        session.print_json({"schemaVersion": "1", **pruned._asdict(), "dryRun": dry_run})
+        return 0
+    verb = "would be removed" if dry_run else "removed"
+    older = f"older than {counted(days, 'day')}"
+    session.tell(f"{verb}: {amounts(pruned) or f'nothing, nothing is {older}'}")
+    return 0
+
+
+def amounts(pruned: "Pruned") -> str:
+    """`3 runs, 2 reports`; empty if there is nothing."""
+    nouns = ("run", "report", "decision", "session", "catalog")
+    counts = zip(nouns, pruned, strict=False)
+    said = ", ".join(counted(count, noun) for noun, count in counts if count)
+    size = f" ({pruned.bytes / 1e6:.1f} MB)" if pruned.catalogs else ""
+    return said + size
 
 
 def _local(catalog: Catalog) -> AbstractContextManager[LocalState]:

@@ -5,6 +5,7 @@ import click
 from metier.cli.refresh import prepare_hooks
 from metier.cli.review import Review, has_terminal, show
 from metier.cli.session import Session, complete_names, metier_command
+from metier.cli.trust_mcp import trust_server
 from metier.cli.trust_skill import (
     accept_skill,
     ask_about_skills,
@@ -34,12 +35,19 @@ from metier.flow.boundary import check_digest, recorded
     shell_complete=complete_names("skill"),
     help="Review this skill instead: show what changed, and accept it.",
 )
+@click.option(
+    "--mcp",
+    "server",
+    metavar="NAME",
+    help="Review this MCP server instead: connect, show its tools, and accept them.",
+)
 def command(
     session: Session,
     only_show: bool,
     accept: str | None,
     revoke: bool,
     skills: tuple[str, ...],
+    server: str | None,
 ) -> int:
     """Show what a workspace may do, and decide whether it may.
 
@@ -53,11 +61,19 @@ def command(
 
     With --skill it is about a skill instead of the workspace: what it asks for, what changed since
     you reviewed it, and whether it may be used as it is now. The other options go along.
+
+    With --mcp it is about a server of [mcp.NAME] in the settings, which is started for that: its
+    command, and the names, descriptions and schemas of its tools. A tool that is new or changed is
+    switched off until you accept it.
     """
     if sum((only_show, accept is not None, revoke)) > 1:
         raise UsageError("--show, --accept and --revoke do not go together")
     if session.config_file is not None:
         raise UsageError("--config does not go with 'trust': it reviews the workspace's own files")
+    if server is not None:
+        if skills:
+            raise UsageError("--mcp and --skill do not go together")
+        return trust_server(session, server, only_show=only_show, accept=accept, revoke=revoke)
     if skills:
         return _about_skills(session, skills, only_show, accept, revoke)
     if revoke:

@@ -31,7 +31,11 @@ def show_skills(session: Session, names: Sequence[str]) -> int:
 
 def accept_skill(session: Session, names: Sequence[str], digest: str) -> int:
     """`metier trust --skill NAME --accept DIGEST`"""
-    check_digest(digest, "--accept takes a digest such as sha256:…")
+    message, shown_by = (
+        "--accept takes a digest such as sha256:…",
+        "metier trust --skill NAME --show",
+    )
+    check_digest(digest, message, shown_by)
     if len(names) != 1:
         raise UsageError("--accept takes the digest of one skill", hint="give one --skill")
     with session.catalog() as catalog:
@@ -57,7 +61,8 @@ def revoke_skills(session: Session, names: Sequence[str]) -> int:
     prepare_hooks(session, is_silent=True)
     for one in chosen:
         told = "is not reviewed any more" if one in was_known else "was not reviewed"
-        session.note(f"{one.row.handle} {told}")
+        still = f"; it is still used: its source is trusted '{ALWAYS}'"
+        session.note(f"{one.row.handle} {told}{still if one.level == ALWAYS else ''}")
     return 0
 
 

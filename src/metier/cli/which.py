@@ -13,6 +13,7 @@ from metier.values.agents import AgentMatch
 from metier.values.which import Chosen, Expectation, RankedDocument, Which
 
 _SHOWN_WORDS = 8
+_SHOWN_SKILLS, _SHOWN_BESIDE_EXPECTED = 5, 2
 _WORTH_SAYING = 0.5
 _SILENT = "hooks name no skill of this workspace: it is trusted, but may not speak: metier trust"
 
@@ -35,13 +36,17 @@ _SILENT = "hooks name no skill of this workspace: it is trusted, but may not spe
 @click.option(
     "--limit",
     type=click.IntRange(1, 100),
-    default=5,
-    show_default=True,
+    show_default="5, with --expect 2",
     metavar="N",
     help="The most skills to show, whether or not they fire.",
 )
 def command(
-    session: Session, task: str | None, host: str | None, expect: str | None, each: bool, limit: int
+    session: Session,
+    task: str | None,
+    host: str | None,
+    expect: str | None,
+    each: bool,
+    limit: int | None,
 ) -> int:
     """Say which skills, cards, abilities and agents would come for a task, and why.
 
@@ -51,8 +56,9 @@ def command(
     tasks = _tasks(session, task, each)
     if each and expect:
         raise UsageError("--each and --expect do not go together", hint="metier which --help")
+    most = limit or (_SHOWN_BESIDE_EXPECTED if expect else _SHOWN_SKILLS)
     with session.catalog() as catalog:
-        answers = [catalog.which(one, host=host, expect=expect, limit=limit) for one in tasks]
+        answers = [catalog.which(one, host=host, expect=expect, limit=most) for one in tasks]
         encoding = catalog.encoding if catalog.config.encoder is not None else None
         may_speak = not catalog.trust.is_trusted or catalog.trust.speak
     notes = [] if each else answers[0].notes
@@ -164,16 +170,22 @@ def _view(answer: Which, width: int) -> list[str]:
         lines += _skill_lines(one, one.name in named, answer, width)
     if not shown:
         lines.append("  none has a word of the task")
-    lines += _chosen_lines("cards", answer.cards)
-    lines += _chosen_lines("abilities", answer.abilities)
+    if answer.expectation is None:
+        return lines + _other_lines(answer, width)
+    lines += ["", _title(f"why not {answer.expectation.name}?", "")]
+    return lines + [
+        line for text in _explained(answer) for line in wrapped(f"- {text}", width, "  ")
+    ]
+
+
+def _other_lines(answer: Which, width: int) -> list[str]:
+    """Cards, abilities and agents. A question about one skill is answered without them."""
+    lines = _chosen_lines("cards", answer.cards) + _chosen_lines("abilities", answer.abilities)
     if answer.agents:
         lines += ["", _title("agents", "")]
     for match in answer.agents:
         lines.append(f"  {_mark(bool(match.parts))} {match.agent_id}  {match.confidence:.2f}")
         lines += wrapped(_reasons(match), width, "      ")
-    if answer.expectation is not None:
-        lines += ["", _title(f"why not {answer.expectation.name}?", "")]
-        lines += [line for text in _explained(answer) for line in wrapped(f"- {text}", width, "  ")]
     return lines
 
 
@@ -242,5 +254,6 @@ def _advice(expectation: Expectation) -> list[str]:
         words = ", ".join(expectation.would_win)
         lines.append(f"it would be first and fire with these in its description: {words}")
     elif expectation.missing and expectation.own is not None and expectation.is_in_reach:
-        lines.append("these words in its description would not make it first")
+        gain = "make it first" if expectation.place != 1 else "let it fire"
+        lines.append(f"these words in its description would not {gain}")
     return lines

@@ -84,6 +84,8 @@ class Config(NamedTuple):
     """What gives texts their vectors in place of the built-in word table."""
     state_folder: str = ""
     """The folder of all state, if set."""
+    keep_days: int = 30
+    """How long ended runs, reports and decisions of hooks are kept."""
     state_url: DatabaseUrl | None = None
     """The database of shared state, if set."""
     state_url_file: str = ""

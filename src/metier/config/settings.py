@@ -254,6 +254,7 @@ SETTINGS: dict[str, Setting] = {
     "mcp": Setting("power", "servers", _table(others=_SERVER)),
     "encoder": Setting("power", "encoder", _ENCODER),
     "state.folder": Setting("user", "state_folder", text()),
+    "state.keep-days": Setting("user", "keep_days", integer(1, 36_500)),
     "state.url": Setting("power", "state_url", text(shortest=1), "METIER_STATE_URL"),
     "state.url-file": Setting("power", "state_url_file", text()),
     "state.namespace": Setting(

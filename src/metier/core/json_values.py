@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import Any, NoReturn
 
+from metier.core.bounded_patterns import check_pattern, without_unbounded
 from metier.errors import UsageError
 
 MOST_PROBLEMS = 20
@@ -145,9 +146,10 @@ class _Copier:
 class Schema:
     """A compiled JSON Schema of type object; references are not fetched. Raises `UsageError`."""
 
-    def __init__(self, data: Mapping[str, Any]) -> None:
+    def __init__(self, data: Mapping[str, Any], *, bounded: bool = False) -> None:
+        """With `bounded`, patterns that could take long are not checked."""
         from jsonschema import Draft202012Validator
-        from jsonschema.validators import validator_for
+        from jsonschema.validators import extend, validator_for
         from referencing import Registry  # comes with jsonschema
 
         self.data = {"type": "object", **thaw(data)} if isinstance(data, dict) else {}
@@ -158,7 +160,11 @@ class Schema:
             kind.check_schema(self.data)
         except Exception as error:  # a schema that refers to itself in odd ways raises anything
             raise UsageError(f"its schema is not valid: {_first_line(error)}") from None
-        self._validator = kind(self.data, registry=Registry())
+        checked = self.data
+        if bounded:
+            kind = extend(kind, {"pattern": check_pattern})  # type: ignore[no-untyped-call]  # theirs
+            checked = without_unbounded(self.data)
+        self._validator = kind(checked, registry=Registry())
         self._takes_nothing = not self._found({})
 
     def problems(self, args: Mapping[str, Any]) -> list[str]:

@@ -7,6 +7,7 @@ quotes and in a text without raw HTML blocks.
 
 import re
 from bisect import bisect_right
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 _BLANK = re.compile(r"[ \t]*(?=\n|\Z)")
@@ -25,11 +26,12 @@ _MARK = re.compile(
 """A list marker, a fence, a heading or a table row."""
 _MAY_HOLD_SPANS = re.compile(r"`|~~~|<!--|(?:^|[\r\n]) {0,3}[ \t]")
 _RAW_HTML = re.compile(
-    r"^[ \t>*+.)0-9-]*<(?:pre|script|style|textarea|\?|![A-Z\[])"
-    r"|^[ \t]*[>*+0-9-][ \t>*+.)0-9-]*<!--",
-    re.IGNORECASE | re.MULTILINE,
+    r"\n(?:[ \t>*+.)0-9-]*+<(?:pre|script|style|textarea|\?|![A-Z\[])"
+    r"|[ \t]*+[>*+0-9-][ \t>*+.)0-9-]*+<!--)",
+    re.IGNORECASE,
 )
 """A block that empty lines do not end, except a comment at the start of a line."""
+_FENCE_START = re.compile("```|~~~")
 _TOKEN = re.compile(r"`+|(?P<line>^[ \t]*)?<!--", re.MULTILINE)
 _TOKEN_START = re.compile(r"`|<!--")
 _FENCE_LINE = re.compile(r"\n([ \t]*+)((`|~)\3\3++)[ \t]*+(?=\n|\Z)")
@@ -86,13 +88,18 @@ class _Line(NamedTuple):
 
 
 _PLAIN = _Line(0, 0, 0, False, False)
+_EMPTY = _Line(0, 0, 0, False, True)
 
 
-def code_and_comments(text: str) -> list[Span]:
-    """The code and comments in `text`, in order and without overlap."""
+def code_and_comments(text: str, near: Sequence[int] | None = None) -> list[Span]:
+    """The code and comments in `text`, in order and without overlap.
+
+    With `near`, positions in ascending order with that of every comment among them, code in other
+    paragraphs may be left out, which is several times as fast.
+    """
     if _MAY_HOLD_SPANS.search(text) is None:
         return []
-    return _Scanner(text.replace("\r\n", " \n").replace("\r", "\n")).scan()
+    return _Scanner(text.replace("\r\n", " \n").replace("\r", "\n"), near).scan()
 
 
 def _column_after(blanks: str, column: int) -> int:
@@ -103,8 +110,9 @@ def _column_after(blanks: str, column: int) -> int:
 
 
 class _Scanner:
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, near: Sequence[int] | None) -> None:
         self.text = text
+        self.skips = _Skips(text, near) if near is not None else None
         self.spans: list[Span] = []
         self.items: list[int] = []
         """Text columns of the open list items, outermost first."""
@@ -113,13 +121,16 @@ class _Scanner:
         self.has_comments = "<!--" in text
         self.next_token = 0
         """Where the next run of backticks or comment starts; no later than it does."""
-        self.is_doubtful = _RAW_HTML.search(text) is not None
+        self.is_doubtful = _RAW_HTML.search(f"\n{text}") is not None
         """Whether readers may disagree on which of the next lines are paragraphs."""
 
     def scan(self) -> list[Span]:
         at = paragraph = 0
-        before = _Line(0, 0, 0, False, True)
+        before = _EMPTY
         while at < len(self.text):
+            if self.skips is not None and (later := self.skips.past(paragraph, at)) > at:
+                before, at, paragraph = _EMPTY, later, later
+                continue
             if before.plain and (plain := self._past_plain_lines(at, before)) > at:
                 before, at = _PLAIN, plain
                 continue
@@ -301,6 +312,52 @@ class _Scanner:
         while self.text[start - 1 : start] == "\\":
             start -= 1
         return (at - start) % 2 == 1
+
+
+class _Skips:
+    """Which paragraphs need not be read: they contain no position that is asked about.
+
+    A line of plain text after an empty line starts a paragraph whatever precedes it, unless it is
+    inside a fenced block or a comment.
+    """
+
+    def __init__(self, text: str, near: Sequence[int]) -> None:
+        self._text = text
+        self._near = near
+        self._next_near = 0
+        self._fence = -1
+        self._stop = -1
+        self._paragraph = 0
+
+    def past(self, paragraph: int, at: int) -> int:
+        """Where to go on at `at`, in the block from `paragraph` on; `at` or less: right here."""
+        stop = min(self._near_from(paragraph), self._fence_from(paragraph))
+        if stop != self._stop:
+            self._stop = stop
+            self._paragraph = self._last_paragraph(at, stop)
+        return self._paragraph
+
+    def _near_from(self, start: int) -> int:
+        while self._next_near < len(self._near) and self._near[self._next_near] < start:
+            self._next_near += 1
+        is_left = self._next_near < len(self._near)
+        return self._near[self._next_near] if is_left else len(self._text)
+
+    def _fence_from(self, start: int) -> int:
+        """The first run of three backticks or tildes, which may start a fenced block."""
+        if self._fence < start:
+            fence = _FENCE_START.search(self._text, start)
+            self._fence = fence.start() if fence is not None else len(self._text)
+        return self._fence
+
+    def _last_paragraph(self, at: int, stop: int) -> int:
+        """The start of the last paragraph of plain text before `stop`; -1 if none from `at` on."""
+        if stop == len(self._text):
+            return stop
+        end = self._text.rfind("\n\n", at, stop)
+        while end >= 0 and self._text[end + 2] in _SPECIAL:
+            end = self._text.rfind("\n\n", at, end + 1)
+        return end + 2 if end >= 0 else -1
 
 
 class _Runs:

@@ -113,7 +113,7 @@ def _read(*families: str) -> dict[str, Finding]:
 
 CODES = _read(
     *("front_matter", "files", "skills", "contracts", "abilities", "cards", "agents"),
-    *("safety", "reviews", "several_files", "plugins", "sources", "own_rules"),
+    *("safety", "reviews", "inspection", "several_files", "plugins", "sources", "own_rules"),
 )
 """Findings of lint."""
 OUTCOMES = _read("injection")

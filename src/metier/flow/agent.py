@@ -5,7 +5,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Self
 
 from metier.core.json_values import freeze, thaw
-from metier.errors import InvalidDocumentError
+from metier.errors import InvalidDocumentError, UsageError
 from metier.lint.agents import validate_agent
 from metier.run.tool import Function, Tool, tool_of
 from metier.values.agents import AgentProfile
@@ -34,7 +34,8 @@ class Agent:
 
     `tools` takes functions, too, and `model` an object; they count by their names when agents are
     compared. `more` has the other keys of a profile, such as `limits`, in its spelling. Raises
-    `InvalidDocumentError` if a file with the same content would be excluded.
+    `InvalidDocumentError` if a file with the same content would be excluded, and `UsageError` if
+    a function cannot be a tool.
     """
 
     id: str
@@ -65,8 +66,7 @@ class Agent:
     """`model`, if it is an object."""
 
     def __post_init__(self) -> None:
-        own = {_name(one): one for one in self.tools or () if not isinstance(one, str)}
-        _set(self, "functions", own)
+        _set(self, "functions", _functions(self.id, self.tools or ()))
         if self.tools is not None:
             _set(self, "tools", freeze(list(map(_name, self.tools))))
         if not isinstance(self.model, str):
@@ -102,6 +102,19 @@ def _says_something(key: str, empty: Any) -> bool:
 
 def _set(agent: Agent, name: str, value: Any) -> None:
     object.__setattr__(agent, name, value)
+
+
+def _functions(agent_id: str, tools: Sequence[str | Tool | Function]) -> dict[str, Tool | Function]:
+    """The functions by name. Raises `UsageError` if two have the same name."""
+    found: dict[str, Tool | Function] = {}
+    for one in tools:
+        if isinstance(one, str):
+            continue
+        name = _name(one)
+        if found.setdefault(name, one) != one:
+            message = f"agent '{agent_id}': two tools are called '{name}'"
+            raise UsageError(message, hint="give one of them another name: @tool(name=…)")
+    return found
 
 
 def _name(tool: str | Tool | Function) -> str:

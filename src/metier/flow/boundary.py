@@ -118,12 +118,12 @@ def decide(settings: Settings, trust: str, environ: Mapping[str, str]) -> Trust:
     return trusted(powers, entry) if powers.digest == entry.digest else Trust("changed")
 
 
-def check_digest(text: str, message: str) -> None:
+def check_digest(text: str, message: str, shown_by: str = "metier trust --show") -> None:
     """Raise `UsageError` unless `text` is the digest of a power set."""
     digits = text.removeprefix(_DIGEST)
     is_digest = text.startswith(_DIGEST) and len(digits) == 64
     if not (is_digest and set(digits) <= set("0123456789abcdef")):
-        raise UsageError(message, hint="metier trust --show prints the digest")
+        raise UsageError(message, hint=f"{shown_by} prints the digest")
 
 
 def recorded(workspace: str, environ: Mapping[str, str] = os.environ) -> Entry | None:

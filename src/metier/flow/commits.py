@@ -3,11 +3,11 @@
 import hashlib
 import os
 import posixpath
-from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Iterable
 
 from metier.config import Config
 from metier.config.owners import git_output
+from metier.core.git_objects import FILES, LINK, TreeEntry, object_contents, tree_entries
 from metier.core.paths import is_inside
 from metier.discover.plugins import PLUGIN_FOLDER
 from metier.errors import NotFoundError
@@ -19,20 +19,11 @@ from metier.values.files import LARGEST, SKILL_NAMES
 _MOST_FILES = 100_000
 _MOST_BYTES = 512 * 1024 * 1024
 _SECONDS = 120
-_LINK = "120000"
-_FILES = ("100644", "100755")
 _LARGEST = max(LARGEST.values())
 _LONGEST_LINK = 4_096
 _SHA1_LENGTH = 40
 _BESIDE = "/agents/openai.yaml"
 """A file beside skills that a host reads."""
-
-
-class _Entry(NamedTuple):
-    mode: str
-    digest: str
-    size: int
-    path: str
 
 
 def commit_of(workspace: str, ref: str) -> str:
@@ -60,8 +51,8 @@ def is_changed(workspace: str, commit: str, files: Iterable[str]) -> bool | None
         return None
     entries = {
         os.path.join(workspace, *one.path.split("/")): one
-        for one in _entries(listed)
-        if posixpath.basename(one.path) in SKILL_NAMES and one.mode in _FILES
+        for one in tree_entries(listed)
+        if posixpath.basename(one.path) in SKILL_NAMES and one.mode in FILES
     }
     if any(not os.path.lexists(path) for path in entries):
         return True
@@ -69,7 +60,7 @@ def is_changed(workspace: str, commit: str, files: Iterable[str]) -> bool | None
     return any(path not in entries or _differs(path, entries[path]) for path in inside)
 
 
-def _differs(path: str, entry: _Entry) -> bool:
+def _differs(path: str, entry: TreeEntry) -> bool:
     try:
         content = read_regular(path, _LARGEST, links=False)
     except (OSError, ValueError):
@@ -89,39 +80,27 @@ def write_documents(workspace: str, commit: str, folder: str, config: Config) ->
     listed = git_output(workspace, arguments, seconds=_SECONDS)
     if listed is None:
         raise NotFoundError(f"git cannot list commit {commit[:12]}", where=workspace)
-    wanted = [entry for entry in _entries(listed) if _is_wanted(entry, config)]
+    wanted = [entry for entry in tree_entries(listed) if _is_wanted(entry, config)]
     if len(wanted) > _MOST_FILES or sum(entry.size for entry in wanted) > _MOST_BYTES:
         raise NotFoundError(f"commit {commit[:12]} has too many documents", where=workspace)
     ids = "".join(f"{entry.digest}\n" for entry in wanted).encode()
     content = git_output(workspace, ["cat-file", "--batch"], given=ids, seconds=_SECONDS)
     if content is None:
         raise NotFoundError(f"git cannot read commit {commit[:12]}", where=workspace)
-    texts = zip(wanted, _contents(content), strict=False)
+    texts = zip(wanted, object_contents(content), strict=False)
     return sum(_write(folder, entry, text) for entry, text in texts if text is not None)
 
 
-def _entries(listed: bytes) -> Iterator[_Entry]:
-    for line in listed.split(b"\0"):
-        facts, tab, path = line.partition(b"\t")
-        parts = facts.decode(errors="replace").split()
-        try:
-            name = path.decode()
-        except UnicodeDecodeError:
-            continue
-        if tab and len(parts) == 4 and parts[1] == "blob" and parts[3].isdecimal():
-            yield _Entry(parts[0], parts[2], int(parts[3]), name)
-
-
-def _is_wanted(entry: _Entry, config: Config) -> bool:
+def _is_wanted(entry: TreeEntry, config: Config) -> bool:
     path = entry.path
     if any(part in ("", ".", "..", ".git") for part in path.split("/")):
         return False
-    if entry.mode == _LINK:
+    if entry.mode == LINK:
         return entry.size <= _LONGEST_LINK
     folders = {*config.abilities, *config.cards, *config.agents}
     parent, name = posixpath.split(path)
     return (
-        entry.mode in _FILES
+        entry.mode in FILES
         and entry.size <= _LARGEST
         and (
             name in SKILL_NAMES
@@ -134,30 +113,13 @@ def _is_wanted(entry: _Entry, config: Config) -> bool:
     )
 
 
-def _contents(batch: bytes) -> Iterator[bytes | None]:
-    """The objects in what `git cat-file --batch` prints; None for one that is missing."""
-    at = 0
-    while at < len(batch):
-        end = batch.find(b"\n", at)
-        parts = batch[at:end].split()
-        if parts[1:] == [b"missing"]:
-            yield None
-            at = end + 1
-            continue
-        if end < 0 or len(parts) != 3 or not parts[2].isdigit():
-            return
-        size = int(parts[2])
-        yield batch[end + 1 : end + 1 + size]
-        at = end + size + 2
-
-
-def _write(folder: str, entry: _Entry, content: bytes) -> bool:
+def _write(folder: str, entry: TreeEntry, content: bytes) -> bool:
     target = os.path.join(folder, *entry.path.split("/"))
     try:
         os.makedirs(os.path.dirname(target), exist_ok=True)
         if os.path.realpath(os.path.dirname(target)) != os.path.dirname(target):
             return False  # a link of the commit is in the way
-        if entry.mode == _LINK:
+        if entry.mode == LINK:
             os.symlink(_inner_link(entry, content), target)
         else:
             with open(target, "xb") as file:
@@ -167,7 +129,7 @@ def _write(folder: str, entry: _Entry, content: bytes) -> bool:
     return True
 
 
-def _inner_link(entry: _Entry, content: bytes) -> str:
+def _inner_link(entry: TreeEntry, content: bytes) -> str:
     """The target of a link that stays in the folder. Raises `ValueError` for any other."""
     target = content.decode()
     inside = posixpath.normpath(posixpath.join(posixpath.dirname(entry.path), target))

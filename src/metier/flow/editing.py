@@ -6,7 +6,7 @@ as everywhere else, and nothing of its settings beyond comfort counts.
 
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from metier.config import FILE_NAME
@@ -16,15 +16,18 @@ from metier.core.paths import is_inside
 from metier.discover.roots import kind_of_file, roots_of_paths
 from metier.errors import ConfigError, MetierError
 from metier.flow.boundary import Boundary
-from metier.flow.entries import lint_text
-from metier.flow.linting import Linter, LintRequest, choice_of, settings_findings
+from metier.flow.entries import lint_text, read_text
+from metier.flow.linting import Linter, LintRequest, choice_of, settings_findings, subject_of
 from metier.flow.own_rules import OwnRules, rules_of
 from metier.flow.queries import Queries
 from metier.flow.reading import read_documents, team_folders
-from metier.flow.repairing import is_repairable, repair_key, repair_text
+from metier.flow.repairing import Repair, is_repairable, quick_fix, repair_text
+from metier.flow.surroundings import Surroundings
+from metier.lint.collisions import lint_needs
 from metier.lint.settings import Named
 from metier.storage.places import user_home
-from metier.values.files import KINDS, LARGEST, Found, Origin, Parsed
+from metier.values.documents import Skill
+from metier.values.files import KINDS, LARGEST, Entry, Found, Origin, Parsed
 from metier.values.outcomes import Issue
 
 CROSS_FILE = "XF"
@@ -126,11 +129,15 @@ class Editing:
         wanted = filter(self._linter.wants, issues)
         return sorted(wanted, key=lambda issue: (issue.line, issue.column, issue.code))
 
-    def cross_file(self, found: Found, catalog: Queries) -> list[Issue]:
-        """The wanted findings that need other files, as of the last refresh of the catalog."""
+    def cross_file(self, found: Found, text: str, catalog: Queries) -> list[Issue]:
+        """The wanted findings that need other files.
+
+        Those are the files in the catalog, as of its last refresh, and those beside a skill.
+        """
         rows = [row for row in catalog.rows_of_file(found.file) if row.kind == found.kind]
         issues = [issue for row in rows for issue in catalog.issues_of(row)]
-        return self._wanted([issue for issue in issues if issue.code.startswith(CROSS_FILE)])
+        among = [issue for issue in issues if issue.code.startswith(CROSS_FILE)]
+        return self._wanted([*among, *_around(found, text, catalog)])
 
     # Repairs
 
@@ -143,8 +150,7 @@ class Editing:
             return None
         unsafe = " (unsafe)" if issue.needs_unsafe else ""
         title = f"Repair {issue.code}: {issue.finding.title}{unsafe}"
-        key = repair_key(issue)
-        return self._repaired(found, text, title, lambda one: repair_key(one) == key)
+        return _repaired(quick_fix(found, text.encode(errors="replace"), issue), title)
 
     def repair_all(self, found: Found, text: str) -> Repaired | None:
         """The text without all findings that can be repaired safely; None if there are none."""
@@ -153,15 +159,7 @@ class Editing:
         def may(issue: Issue) -> bool:
             return is_repairable(issue, unsafe=False) and self._linter.wants(issue)
 
-        return self._repaired(found, text, title, may)
-
-    def _repaired(
-        self, found: Found, text: str, title: str, may: Callable[[Issue], bool]
-    ) -> Repaired | None:
-        repair = repair_text(found, text.encode(errors="replace"), may)
-        if repair is None or repair.after == repair.before:
-            return None
-        return Repaired(title, repair.after.decode(errors="replace"), repair.issues)
+        return _repaired(repair_text(found, text.encode(errors="replace"), may), title)
 
     # Settings
 
@@ -193,6 +191,25 @@ class Editing:
         config, workspace = self.boundary.config, self.boundary.workspace
         found = settings_findings(config, workspace, documents)
         return self._wanted([issue for issue in found if issue.path == FILE_NAME])
+
+
+def _repaired(repair: Repair | None, title: str) -> Repaired | None:
+    if repair is None or repair.after == repair.before:
+        return None
+    return Repaired(title, repair.after.decode(errors="replace"), repair.issues)
+
+
+def _around(found: Found, text: str, catalog: Queries) -> Iterator[Issue]:
+    """Findings about the files beside a skill, and about what it needs of other skills."""
+    raw = text.encode(errors="replace")
+    if found.kind != "skill" or len(raw) > LARGEST[found.kind]:
+        return
+    parsed = read_text(found, raw)
+    if not isinstance(parsed.document, Skill) or parsed.matter is None:
+        return
+    entry = Entry(found, "", parsed.document, (), body_line=parsed.matter.body_line)
+    yield from Surroundings().lint(entry)
+    yield from lint_needs(subject_of(entry, parsed.document, str), set(catalog.capabilities()))
 
 
 _ENDINGS = {

@@ -1,11 +1,11 @@
 """One file: bytes → parsed → linted. Never raises; what goes wrong becomes an entry."""
 
-import hashlib
 import os
 import shlex
 import stat
 from collections.abc import Sequence
 
+from metier.core.digests import file_digest
 from metier.core.names import team_name
 from metier.hosts.beside import is_set_beside
 from metier.hosts.loading import HIDING_SWITCH, SWITCH, Yaml, honours, owners
@@ -45,7 +45,7 @@ def read_entry(found: Found, *, disabled: frozenset[str], strict: bool = False) 
         return Entry(
             found, document.sha256, document, issues, reason, "" if reason else _card_text(document)
         )
-    sha256 = hashlib.sha256(raw).hexdigest()
+    sha256 = file_digest(raw)
     if found.standing is not None and document is not None:
         held, review_issues = _reviewed(found, sha256, document.name)
         reason, issues = reason or held, [*review_issues, *issues]

@@ -13,6 +13,7 @@ from metier.config.record import TrustRecord
 from metier.discover.patterns import watched
 from metier.errors import ConfigError
 from metier.flow.boundary import RECORD, Boundary, decide, read_boundary
+from metier.flow.gone_workspaces import remember_workspace
 from metier.index.cards import stored_cards
 from metier.index.columns import catch_up
 from metier.index.documents import excluded_documents
@@ -74,6 +75,7 @@ def prepare(
     named = watched([*config.abilities, *config.cards, *config.agents], workspace)
     inside = [os.path.join(workspace, one) for one in (SETTINGS_FILE, "pyproject.toml", *named)]
     if room is not None:
+        remember_workspace(room, workspace)
         always = [*inside, user_settings(), *folders, *cards[:MOST_FOLDERS]]
         with store.checked():
             _write_watched(room, always, [file for file, _ in rows])

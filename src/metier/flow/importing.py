@@ -1,7 +1,7 @@
 """Bring the documents of other tools into a workspace."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
@@ -54,12 +54,12 @@ class ImportedFile(NamedTuple):
 def plan_import(workspace: str, kinds: Sequence[ForeignKind] = FOREIGN_KINDS) -> list[ImportedFile]:
     """What would be written for the files of other tools in a workspace; nothing is written."""
     planned: list[ImportedFile] = []
-    taken: set[str] = set()
+    taken: dict[str, str] = {}
     for kind in kinds:
         for path in _found(workspace, kind):
             for one in _imported(workspace, kind, path):
                 planned.append(_checked(workspace, one, taken))
-                taken.add(planned[-1].target)
+                taken.setdefault(planned[-1].target, path)
     return planned
 
 
@@ -122,14 +122,21 @@ def _planned(kind: ForeignKind, path: str, one: Imported) -> ImportedFile:
     return ImportedFile(kind, path, one.target, one.text, "", one.mapped, one.unmapped, one.notes)
 
 
-def _checked(workspace: str, one: ImportedFile, taken: set[str]) -> ImportedFile:
-    """The same, with nothing to write if its target exists already."""
+def _checked(workspace: str, one: ImportedFile, taken: Mapping[str, str]) -> ImportedFile:
+    """The same, with nothing to write if its target exists already, or is made of another file."""
     if not one.target or one.target == one.source:
         return one
     file = os.path.join(workspace, one.target)
     folder = os.path.realpath(os.path.dirname(file))
-    if os.path.lexists(file) or one.target in taken:
+    if os.path.lexists(file):
         return one._replace(target="", reason=f"{one.target} exists already")
+    if one.target in taken:
+        reason = f"{one.target} is made of {_part(one, taken[one.target])} already; rename one"
+        return one._replace(target="", reason=reason)
     if not is_inside(folder, os.path.realpath(workspace)):
         return one._replace(target="", reason=f"{one.target}: a link leads out of the workspace")
     return one
+
+
+def _part(one: ImportedFile, other: str) -> str:
+    return "another section" if other == one.source else other

@@ -9,6 +9,7 @@ from metier.values.selection import Injection
 _REFERENCE = re.compile(
     r'<reference code="([0-9a-f]+)" [a-z]+="([^"]*)"[^>\n]*>\n.*?\n</reference code="\1">', re.S
 )
+_BEGINNING = 64
 _RULE = re.compile(r"\s*-{3,}\s*")
 _SPEAKER = re.compile(
     r"\s*(?:[*_]{0,2})(user|human|assistant|system|model|ai)(?:[*_]{0,2})\s*:", re.I
@@ -56,11 +57,22 @@ def pieces_of(injection: Injection) -> list[Piece]:
     text, at = injection.text, 0
     for ability in injection.injected_abilities:
         content = contents.get(ability, "")
-        start = text.find(content, at) if content else -1
+        start = _start_of(content, text, at) if content else -1
         if start >= 0:
             found += [*_between(text[at:start], injection), Piece("ability", ability, content)]
             at = start + len(content)
     return [*found, *_between(text[at:], injection)]
+
+
+def _start_of(content: str, text: str, at: int) -> int:
+    """Where a content starts from `at` on; -1 if it does not.
+
+    It is looked for by its beginning: preparing to search for a long text takes long.
+    """
+    start = text.find(content[:_BEGINNING], at)
+    if start < 0 or text.startswith(content, start):
+        return start
+    return text.find(content, start)
 
 
 def _between(text: str, injection: Injection) -> Iterator[Piece]:

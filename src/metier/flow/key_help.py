@@ -7,6 +7,7 @@ from metier.config import Config
 from metier.flow.cursor import Cursor
 from metier.hosts.known import HOSTS
 from metier.hosts.model import STANDARD_KEYS
+from metier.lint.values import KNOWN
 from metier.values.checks import FORMS, TYPES, Field
 from metier.values.fields import ABILITY, AGENT, CARD, SKILL, STEP, STEP_CONFIG
 from metier.values.files import Kind
@@ -170,6 +171,9 @@ def _keys(kind: Kind, keys: Sequence[str]) -> Iterator[Offer]:
     for name, field in fields_at(kind, keys).items():
         about = _meaning(kind, (*keys, name))
         yield Offer(name, "; ".join(_facts(field)), about, f"{name}: ")
+    if kind == "skill" and tuple(keys) == ("hooks",):
+        for host, values in KNOWN:
+            yield from (Offer(one, host.title, "", f"{one}:") for one in values.hook_events)
 
 
 def _values(kind: Kind, cursor: Cursor, known: Known, config: Config) -> Iterator[Offer]:
@@ -184,6 +188,17 @@ def _values(kind: Kind, cursor: Cursor, known: Known, config: Config) -> Iterato
         yield from (Offer(name, what) for name in known.of(what))
     if kind == "agent":
         yield from _of_settings(cursor.keys, config)
+    if kind == "skill":
+        yield from _of_hosts(cursor.keys)
+
+
+def _of_hosts(keys: Sequence[str]) -> Iterator[Offer]:
+    """Models and tools that hosts know."""
+    for host, values in KNOWN:
+        if keys == ("model",):
+            yield from (Offer(one, host.title) for one in values.models)
+        if keys in (("allowed-tools",), ("disallowed-tools",)):
+            yield from (Offer(one, host.title) for one in values.tools)
 
 
 def _of_settings(keys: Sequence[str], config: Config) -> Iterator[Offer]:

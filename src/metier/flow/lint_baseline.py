@@ -15,6 +15,7 @@ from metier.storage.room import read_regular
 _VERSION = 1
 _LARGEST = 64 * 1024 * 1024
 _HINT = "metier lint --baseline FILE --write-baseline writes it"
+_REMOVE = "remove the file; --write-baseline then writes it again"
 IsChecked = Callable[[str, str], bool]
 """Whether a run would find a code in the file at a path."""
 
@@ -43,10 +44,10 @@ class Baseline:
             return cls(_counts(json.loads(raw)))
         except (ValueError, RecursionError) as error:
             why = f"the baseline is not valid JSON: {why_not_json(error, raw)}"
-            raise UsageError(why, where=file, hint=_HINT) from None
+            raise UsageError(why, where=file, hint=_REMOVE) from None
         except (TypeError, KeyError):
             why = f"this is no baseline of version {_VERSION}"
-            raise UsageError(why, where=file, hint=_HINT) from None
+            raise UsageError(why, where=file, hint=_REMOVE) from None
 
     @classmethod
     def read_if_there(cls, file: str) -> "Baseline":

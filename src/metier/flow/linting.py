@@ -80,7 +80,7 @@ def lint_files(
             cause = Exclusion.cause(entry.reason, entry.issues)
             linted.causes |= {cause} if cause is not None else set()
         elif entry.document is not None:
-            subjects.append(_subject(entry, entry.document, shown))
+            subjects.append(subject_of(entry, entry.document, shown))
             linted.issues += around.lint(entry)
         if on_progress is not None and number % 100 == 0:
             on_progress(number, len(reading.found))
@@ -92,7 +92,7 @@ def lint_files(
     return linted
 
 
-def _subject(entry: Entry, document: Document, shown: Callable[[str], str]) -> Subject:
+def subject_of(entry: Entry, document: Document, shown: Callable[[str], str]) -> Subject:
     contract = document.contract if isinstance(document, Skill) else None
     return Subject(
         kind=entry.found.kind,

@@ -304,7 +304,7 @@ async def start(catalog: LiveCatalog, plan: LivePlan, on_event: OnEvent | None =
     agency = catalog.agency
     return await agency.runner.run(
         plan.profile, plan.task, input=plan.input, model=plan.settings.model,
-        documents=agency.documents(), on_event=on_event,
+        documents=agency.documents(), on_event=agency.redacted(on_event),
     )  # fmt: skip
 
 
@@ -320,7 +320,9 @@ async def resume(
     run = eval_run(catalog.agency.store, run_id)
     check_model(catalog.agency, run.request["model"])
     limits = Limits(cost=max_cost) if max_cost is not None else None
-    return await catalog.agency.runner.resume(run.run_id, limits=limits, on_event=on_event)
+    agency = catalog.agency
+    shown = agency.redacted(on_event)
+    return await agency.runner.resume(run.run_id, limits=limits, on_event=shown)
 
 
 def eval_run(store: RunStore, run_id: str) -> RunRecord:

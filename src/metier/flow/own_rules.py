@@ -54,7 +54,11 @@ def own_findings(
     """
     with rules_of(config) as rules:
         usable = [one for one in found if rules and not one.excluded]
-        return [issue for one in usable for issue in _findings_in(one, rules, inside(one.path))]
+        try:
+            return [issue for one in usable for issue in _findings_in(one, rules, inside(one.path))]
+        except ConfigError as error:
+            error.where = error.where or ", ".join(config.sources)
+            raise
 
 
 def _findings_in(found: Found, rules: "OwnRules", inside: str) -> list[Issue]:

@@ -19,7 +19,7 @@ from metier.run.queue import (
 from metier.run.queue import Schedule as Schedule
 from metier.run.store import this_process
 from metier.values.agents import AgentProfile, Execution
-from metier.values.runs import Failure
+from metier.values.runs import Failure, RunRecord
 from metier.values.settings import QUEUE_FORM, QueueSetting, is_queue_name
 
 if TYPE_CHECKING:
@@ -80,6 +80,21 @@ class RunFacts(NamedTuple):
     """Where it waits, or from where a worker took it; empty once it has ended."""
     notes: "Sequence[Note]" = ()
     """What happened to it between its steps."""
+
+
+def check_removable(agency: Agency, run: RunRecord) -> None:
+    """Raise `UsageError` for a run that another run delegated, and for one that is queued."""
+    if run.parent_run:
+        raise UsageError(
+            f"run '{run.run_id}' belongs to run '{run.parent_run}'",
+            hint=f"remove that: metier runs rm {run.parent_run}",
+        )
+    if queue := run_facts(agency, run.run_id).queue:
+        raise UsageError(
+            f"run '{run.run_id}' waits in queue '{queue}'",
+            code="RUN_BUSY",
+            hint=f"metier runs cancel {run.run_id}",
+        )
 
 
 def run_facts(agency: Agency, run_id: str) -> RunFacts:

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from metier.core.nearest import did_you_mean
 from metier.errors import InvalidDocumentError, MetierError, NotFoundError, StoreError
+from metier.safety.redactor import NOTHING, Redactor
 from metier.storage.room import Room
 from metier.values.resolution import Decision, Report
 
@@ -46,6 +47,9 @@ class ReportStore(Protocol):
     def read(self, report_id: str) -> str:
         """The text of a report. Raises `FileNotFoundError` if there is none."""
 
+    def remove(self, report_id: str) -> None:
+        """Delete a report, if it is there."""
+
 
 class ReportFiles:
     """A `ReportStore`: a folder of the workspace's state."""
@@ -73,6 +77,11 @@ class ReportFiles:
             raise FileNotFoundError(report_id)
         return self._room.read(f"{report_id}.json").decode()
 
+    def remove(self, report_id: str) -> None:
+        if REPORT_NAME.match(f"{report_id}.json"):
+            with suppress(FileNotFoundError):
+                self._room.remove(f"{report_id}.json")
+
 
 def surplus(ids: Sequence[str], most: int) -> list[str]:
     """The ids, of these from oldest to newest, that are too many.
@@ -90,10 +99,14 @@ def surplus(ids: Sequence[str], most: int) -> list[str]:
 
 
 class Reports:
-    """Writes, finds and reads reports; without a store none is kept."""
+    """Writes, finds and reads reports, without the values of secrets.
 
-    def __init__(self, store: ReportStore | None) -> None:
+    Without a store none is kept.
+    """
+
+    def __init__(self, store: ReportStore | None, redactor: Redactor = NOTHING) -> None:
         self._store = store
+        self._redactor = redactor
 
     def keep(self, report: Report) -> str:
         """Store a report and delete the oldest; its path, or "" when it cannot be stored."""
@@ -108,7 +121,7 @@ class Reports:
 
     def _write(self, report: Report) -> None:
         if self._store is not None:
-            self._store.save(report.id, text_of(report))
+            self._store.save(report.id, text_of(self._redactor.value(report)))
 
     def ids(self) -> list[str]:
         """The ids of the stored reports, oldest first. Raises `StoreError`."""
@@ -149,7 +162,7 @@ class Reports:
         if not is_report(data, report_id, fields):
             message = f"report '{report_id}' cannot be read"
             raise InvalidDocumentError(message, hint=f"remove {self._store.where(report_id)}")
-        return Report({key: data[key] for key in fields or data})
+        return self._redactor.value(Report({key: data[key] for key in fields or data}))
 
     def _not_found(self, report_id: str) -> NotFoundError:
         hint = did_you_mean(report_id, self.ids(), "metier reports list")

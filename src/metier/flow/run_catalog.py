@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 from metier.config import Config
 from metier.core.budget import CountTokens
 from metier.index.store import Store
+from metier.safety.redactor import Redactor
 from metier.storage.room import Room
 from metier.values.documents import Document
 from metier.values.files import Kind
@@ -26,6 +27,8 @@ class RunCatalog(Protocol):
     trust: Trust
     room: Room | None
 
+    @property
+    def redactor(self) -> Redactor: ...
     def require_trust(self, what: str) -> None: ...
     def check_files(self, argv: Sequence[str], folder: str) -> None: ...
     @property

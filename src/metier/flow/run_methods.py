@@ -94,8 +94,12 @@ def _completed(name: str, start: Callable[[], "Coroutine[Any, Any, RunResult]"])
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return asyncio.run(start())
-    raise UsageError(
-        f"{name}_sync() cannot be called inside a running event loop",
-        hint=f"await catalog.{name}(…)",
-    )
+        is_running = False
+    else:
+        is_running = True
+    if is_running:
+        raise UsageError(
+            f"{name}_sync() cannot be called inside a running event loop",
+            hint=f"await catalog.{name}(…)",
+        )
+    return asyncio.run(start())

@@ -50,7 +50,10 @@ class RunStream:
 
     @property
     def result(self) -> RunResult:
-        """The result of the run. Raises `UsageError` before the last event."""
+        """The result. Raises `UsageError` before the last event, and if the run was cancelled."""
         if self._task is None or not self._task.done():
             raise UsageError("the run has not ended", hint="read all events of the stream first")
+        if self._task.cancelled():
+            hint = "catalog.run_result(event.run_id) has what was stored"
+            raise UsageError("the run was cancelled", hint=hint)
         return self._task.result()

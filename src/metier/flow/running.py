@@ -1,7 +1,6 @@
 """Runs agents: select an agent, inject what each step needs, run it, record the outcome."""
 
 import contextlib
-import math
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -9,13 +8,21 @@ from functools import cached_property, partial
 from typing import Any
 
 from metier.config.consent import consented
+from metier.config.mcp_pins import McpPins
 from metier.core.nearest import did_you_mean
 from metier.errors import NotFoundError, UsageError
 from metier.flow.agent import Agent
 from metier.flow.agent_powers import check_agent, powers_of
 from metier.flow.live_tries import TRY, live_try
+from metier.flow.redacted_events import redacted_events
 from metier.flow.run_catalog import RunCatalog
-from metier.flow.skill_bodies import NO_BODIES, SkillBodies, skill_bodies, warning
+from metier.flow.skill_bodies import (
+    NO_BODIES,
+    SkillBodies,
+    core_tokens,
+    skill_bodies,
+    warning,
+)
 from metier.flow.state import StateSettings, state_settings
 from metier.index.agents import stored_agents
 from metier.index.documents import no_such_document
@@ -231,7 +238,7 @@ class Agency:
             async with self._servers(profile):
                 return await self.runner.run(
                     profile, task, input=input, model=name, execution=execution,
-                    documents=self.documents(), on_event=on_event,
+                    documents=self.documents(), on_event=self.redacted(on_event),
                 )  # fmt: skip
 
     def startable(self, agent: str) -> AgentProfile:
@@ -259,7 +266,8 @@ class Agency:
         with using(model) if model is not None else contextlib.nullcontext():
             async with self._servers(AgentProfile.of(run.profile)):
                 limits = now.limits if now is not None else None
-                return await self.runner.resume(run_id, limits=limits, on_event=on_event)
+                shown = self.redacted(on_event)
+                return await self.runner.resume(run_id, limits=limits, on_event=shown)
 
     async def fork(
         self,
@@ -273,7 +281,12 @@ class Agency:
         profile = AgentProfile.of(self.store.run(run_id).profile)
         self.check_stored(profile)
         async with self._servers(profile):
-            return await self.runner.fork(run_id, checkpoint_id, input=input, on_event=on_event)
+            shown = self.redacted(on_event)
+            return await self.runner.fork(run_id, checkpoint_id, input=input, on_event=shown)
+
+    def redacted(self, on_event: OnEvent | None) -> OnEvent | None:
+        """A listener to events without the values of secrets."""
+        return on_event and redacted_events(self._catalog.redactor, on_event)
 
     def result(self, run_id: str) -> RunResult:
         """The stored state of a run. Raises `NotFoundError`."""
@@ -323,7 +336,9 @@ class Agency:
             server._replace(folder=os.path.join(workspace, server.folder or ""))
             for server in self._catalog.config.servers
         ]
-        return connected(self.tools, servers, wanted, self._catalog.check_files)
+        pins, secret = (McpPins(workspace), self._secret()) if servers else (None, b"")
+        check = self._catalog.check_files
+        return connected(self.tools, servers, wanted, check, pins=pins, secret=secret)
 
     def check_stored(self, profile: AgentProfile) -> None:
         """Ignore recorded consent when a run's stored agent has other powers than today's."""
@@ -380,7 +395,7 @@ class Agency:
                 failure = Failure("CAPABILITY_UNRESOLVED", message)
                 return Prepared(record=record, failure=failure)
             providers = resolution.selected
-            taken = self._core_tokens(agent, messages)
+            taken = core_tokens(self._catalog, agent, messages)
             bodies = skill_bodies(
                 self._catalog, providers, agent.ability_tokens - taken, self._secret
             )
@@ -426,17 +441,3 @@ class Agency:
         if whole:
             record["tokens"] = count(whole)
         return Prepared(whole, record, providers)
-
-    def _core_tokens(self, agent: AgentProfile, messages: Sequence[str]) -> int:
-        """The tokens of the core abilities, which come before everything else."""
-        if not agent.core_abilities:
-            return 0
-        alone = self._catalog.inject(
-            messages,
-            agent=agent.agent_id,
-            core=agent.core_abilities,
-            budget=agent.ability_tokens,
-            min_signal=math.inf,
-            include_untrusted=False,
-        )
-        return self._catalog.count_tokens(alone.text + _BETWEEN) if alone.text else 0

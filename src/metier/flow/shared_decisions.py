@@ -13,6 +13,8 @@ _PAGE = (
     "SELECT at, id, line FROM metier.decision WHERE namespace = %s AND (at, id) > (%s, %s)"
     " ORDER BY at, id LIMIT %s"
 )
+_COUNT_OLD = "SELECT count(*) FROM metier.decision WHERE namespace = %s AND at < %s"
+_REMOVE_OLD = "DELETE FROM metier.decision WHERE namespace = %s AND at < %s"
 _FIND = "SELECT id, line FROM metier.decision WHERE namespace = %s AND id = ANY(%s)"
 _ROWS = 2_000
 """How many rows are read at a time."""
@@ -40,6 +42,20 @@ class PostgresDecisions:
         values = (self._namespace, list(ids))
         return dict(
             self._database.call(lambda connection: connection.execute(_FIND, values).fetchall())
+        )
+
+    def count_before(self, moment: float) -> int:
+        values = (self._namespace, moment)
+        rows = self._database.call(
+            lambda connection: connection.execute(_COUNT_OLD, values).fetchall()
+        )
+        return int(rows[0][0])
+
+    def remove_before(self, moment: float) -> int:
+        """Delete older decisions; how many."""
+        values = (self._namespace, moment)
+        return self._database.call(
+            lambda connection: connection.execute(_REMOVE_OLD, values).rowcount
         )
 
     def lines(self) -> Iterator[bytes]:

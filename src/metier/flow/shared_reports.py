@@ -20,6 +20,7 @@ _PRUNE = (
 )
 """As `surplus` in `flow/reports`."""
 _IDS = "SELECT id FROM metier.report WHERE namespace = %s ORDER BY id"
+_REMOVE = "DELETE FROM metier.report WHERE namespace = %s AND id = %s"
 _READ = "SELECT data FROM metier.report WHERE namespace = %s AND id = %s"
 
 
@@ -59,6 +60,9 @@ class PostgresReports:
         if not rows:
             raise FileNotFoundError(report_id)
         return str(rows[0][0])
+
+    def remove(self, report_id: str) -> None:
+        self._execute(_REMOVE, report_id)
 
     def _execute(self, statement: str, *values: str | int) -> int:
         bound = (self._namespace, *values)

@@ -1,5 +1,6 @@
 """The bodies of the skills that a step of a run uses."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -8,6 +9,7 @@ from metier.core.render import BETWEEN_REFERENCES, REFERENCE_PREAMBLE, as_refere
 from metier.errors import MetierError
 from metier.flow.run_catalog import RunCatalog
 from metier.inject.sanitize import sanitize_capability_content
+from metier.values.agents import AgentProfile
 from metier.values.outcomes import Issue
 
 
@@ -53,6 +55,21 @@ def skill_bodies(
     warnings += [_too_long(names[number], limit) for number in fitted.left]
     injected = {names[number] for number in fitted.taken}
     return SkillBodies(fitted.text, [one for one in providers if one not in injected], warnings)
+
+
+def core_tokens(catalog: RunCatalog, agent: AgentProfile, messages: Sequence[str]) -> int:
+    """The tokens of the core abilities, which come before everything else."""
+    if not agent.core_abilities:
+        return 0
+    alone = catalog.inject(
+        messages,
+        agent=agent.agent_id,
+        core=agent.core_abilities,
+        budget=agent.ability_tokens,
+        min_signal=math.inf,
+        include_untrusted=False,
+    )
+    return catalog.count_tokens(alone.text + "\n\n") if alone.text else 0
 
 
 def warning(issue: Issue) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """What is around the documents that are linted: files beside skills, commands, plugins, aliases.
 
-Only `metier lint` looks: a refresh reads no file but the documents. Nothing outside of a skill's
-folder, of a plugin or of the linted folders is opened, and no link is followed.
+Only `metier lint` and an editor look: a refresh reads no file but the documents. Nothing outside of
+a skill's folder, of a plugin or of the linted folders is opened, and no link is followed.
 """
 
 import os

@@ -24,11 +24,33 @@ def kept_with(room: Room, sessions: Iterable[SessionUse]) -> list[SessionUse]:
     try:
         merged = merged_sessions(stored_sessions(room), sessions)
         latest = sorted(merged, key=lambda use: use.last)[-MOST_SESSIONS:]
-        content = {"version": _VERSION, "sessions": [use.to_json() for use in latest]}
-        room.write(FILE, json.dumps(content).encode())
+        _write(room, latest)
     finally:
         os.close(lock)
     return merged
+
+
+def old_sessions(room: Room, before: float) -> int:
+    """How many stored sessions ended before a moment. Raises `OSError`."""
+    return sum(use.last < before for use in stored_sessions(room))
+
+
+def forget_sessions(room: Room, before: float) -> int:
+    """Delete the counts of sessions that ended before a moment; how many. Raises `OSError`."""
+    if not old_sessions(room, before):
+        return 0
+    lock = room.lock(LOCK)
+    try:
+        stored = stored_sessions(room)
+        _write(room, [use for use in stored if use.last >= before])
+    finally:
+        os.close(lock)
+    return sum(use.last < before for use in stored)
+
+
+def _write(room: Room, sessions: Iterable[SessionUse]) -> None:
+    content = {"version": _VERSION, "sessions": [use.to_json() for use in sessions]}
+    room.write(FILE, json.dumps(content).encode())
 
 
 class StoredUse(NamedTuple):

@@ -35,6 +35,7 @@ Wait = Callable[[], Awaitable[bool]]
 
 async def watch(agency: Agency, run_id: str, on_event: OnEvent) -> RunResult:
     """The result of a run once it has ended; `on_event` is called with what is stored meanwhile."""
+    on_event = agency.redacted(on_event) or on_event
     run = agency.store.run(run_id)
     started = Event("run.started", run_id, run.created, "", {"agent": run.agent_id})
     on_event(started)

@@ -147,6 +147,23 @@ Effect = Literal["off", "manual", "model-only", "name-only"]
 """Not loaded; only the user starts it; only the model does; the model sees only its name."""
 
 
+class Written(NamedTuple):
+    """How a setting is written that switches one skill off."""
+
+    keys: tuple[str, ...]
+    """Where it is in the settings."""
+    form: Literal["map", "list", "tables"]
+    """Values by name; a list of names; or tables with a `path`."""
+    called: Literal["folder", "name", "file", "plugin"]
+    """What the settings call the skill: its plugin comes before its folder, with a colon."""
+    value: str | bool = False
+    """What switches it off."""
+    inner: tuple[str, ...] = ()
+    """Keys below the name."""
+    default: str = ""
+    """The name of the value that a text in place of the map is for; empty if none can be there."""
+
+
 class Switch(NamedTuple):
     """A setting that takes a skill from the model, the user or both."""
 
@@ -156,6 +173,8 @@ class Switch(NamedTuple):
     """By value."""
     file: str = ""
     """The settings file, or the file beside SKILL.md."""
+    written: Written | None = None
+    """How it is written, if metier writes it."""
 
 
 class Listing(NamedTuple):

@@ -1,6 +1,5 @@
 """How hosts write hooks and MCP servers into their settings: the forms, not the hosts."""
 
-import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
@@ -31,6 +30,8 @@ class Entry(NamedTuple):
         return (self.event, *self.more)
 
     def value(self, command: Sequence[str]) -> dict[str, Any]:
+        import shlex  # only installing needs it
+
         return {**self.kind, self.key: shlex.join(command), **self.limits}
 
     def group(self, event: str, *values: dict[str, Any]) -> dict[str, Any]:

@@ -30,7 +30,7 @@ def make_plan(
     is_plugin = kind == "hook" and found.entry is None
     if scope == "project":
         names = plugin_files(host, []) if is_plugin else [""]
-        _check_links([os.path.join(path, name) if name else path for name in names], workspace)
+        check_links([os.path.join(path, name) if name else path for name in names], workspace)
     full = [*command, kind, *([host] if kind == "hook" else [])]
     if not all(map(is_utf8, full)):
         raise UsageError("the path of metier is not UTF-8", hint="install metier elsewhere")
@@ -82,7 +82,7 @@ def path_of(
     return os.path.join(home, path)
 
 
-def _check_links(paths: Sequence[str], workspace: str) -> None:
+def check_links(paths: Sequence[str], workspace: str) -> None:
     """Raise `UsageError` if a link leads out of the workspace."""
     root = os.path.realpath(workspace)
     for path in paths:

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import NamedTuple
-from urllib.parse import unquote
 
 from metier.core.fences import NO_FENCES, fences_in, is_inline_code
 from metier.values.outcomes import Issue
@@ -78,9 +77,17 @@ def _outside_fences(body: str, found: Iterable[tuple[str, int]]) -> Iterator[tup
 def _links(body: str) -> Iterator[tuple[str, int]]:
     """The files that links lead to, with the positions of the links."""
     for match in _LINK.finditer(body):
-        target = unquote(match[1].partition("#")[0].partition("?")[0]).removeprefix("./")
+        target = _unquoted(match[1].partition("#")[0].partition("?")[0]).removeprefix("./")
         if _is_file(target) and not is_inline_code(body, match.start()):
             yield target, match.start(1)
+
+
+def _unquoted(target: str) -> str:
+    if "%" not in target:
+        return target
+    from urllib.parse import unquote  # takes long to load, and few links need it
+
+    return unquote(target)
 
 
 def _paths_in_code(body: str, folders: Collection[str]) -> Iterator[tuple[str, int]]:

@@ -1,7 +1,7 @@
 """Rules for all files together: names, ids, copies; and what hooks do not name."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from math import ceil
 from typing import NamedTuple
 
@@ -75,11 +75,16 @@ def _unprovided(skills: list[Subject]) -> Iterator[Issue]:
     """Capabilities that a skill relies on and that no skill here names as its own."""
     provided = {name for skill in skills for name in skill.provides}
     for skill in skills:
-        open_names = [name for name in dict.fromkeys(skill.needs) if name not in provided]
-        if open_names:
-            message = f"no skill here provides {', '.join(repr(name) for name in open_names)}"
-            hint = f"metier resolve --for {skill.group} shows whether another name will do"
-            yield Issue("XF905", message, skill.path, 1, 1, hint)
+        yield from lint_needs(skill, provided)
+
+
+def lint_needs(skill: Subject, provided: Container[str]) -> Iterator[Issue]:
+    """What one skill relies on and nothing provides."""
+    open_names = [name for name in dict.fromkeys(skill.needs) if name not in provided]
+    if open_names:
+        message = f"no skill here provides {', '.join(repr(name) for name in open_names)}"
+        hint = f"metier resolve --for {skill.group} shows whether another name will do"
+        yield Issue("XF905", message, skill.path, 1, 1, hint)
 
 
 def _near_duplicates(skills: list[Subject]) -> Iterator[Issue]:

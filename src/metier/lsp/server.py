@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Coroutine
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from lsprotocol import types
@@ -20,6 +21,7 @@ from metier.errors import MetierError
 from metier.findings import errors
 from metier.flow.cursor import Cursor, cursor_at
 from metier.flow.key_help import Known, fitting, hover, named_by, offers
+from metier.flow.moved_lines import moved
 from metier.lsp import answers
 from metier.lsp.folder import Folder, folder_around
 from metier.lsp.positions import Lines
@@ -48,10 +50,17 @@ class Opened:
     version: int | None = None
     issues: list[Issue] = field(default_factory=list)
     across: list[Issue] = field(default_factory=list)
-    """Findings that need the catalog, as of the last save."""
+    """Findings that need other files, as of the last save."""
+    across_text: str = ""
+    """The text that they were found in."""
     seconds: float = 0.0
     """How long the last check took."""
     waiting: asyncio.TimerHandle | None = None
+
+    @property
+    def moved(self) -> list[Issue]:
+        """The findings that need other files, where their lines are now."""
+        return moved(self.across, self.across_text, self.text)
 
     @property
     def all_yaml(self) -> bool:
@@ -186,7 +195,7 @@ class Server(LanguageServer):
 
     def publish(self, one: Opened) -> None:
         lines = self.lines(one)
-        found = [answers.diagnostic(issue, lines) for issue in (*one.issues, *one.across)]
+        found = [answers.diagnostic(issue, lines) for issue in (*one.issues, *one.moved)]
         if one.found is None:
             problems = one.folder.editing.settings_problems(one.file, one.text)
             found += [answers.settings_diagnostic(problem, lines) for problem in problems]
@@ -204,10 +213,13 @@ class Server(LanguageServer):
         """Refresh the catalog, and publish what it says about the open texts of a folder."""
         await folder.refresh()
         for one in [one for one in self.opened.values() if one.folder is folder]:
-            across = await folder.ask(lambda catalog, one=one: _across(one, catalog))  # type: ignore[misc]
-            if across is not None and across != one.across and one.uri in self.opened:
-                one.across = across
-                self.publish(one)
+            text = one.text
+            across = await folder.ask(partial(_across, one, text))
+            if across is not None and one.uri in self.opened:
+                is_new = across != one.moved
+                one.across, one.across_text = across, text
+                if is_new:
+                    self.publish(one)
 
     def later(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
@@ -230,7 +242,7 @@ class Server(LanguageServer):
         lines = self.lines(one)
         parts = [
             answers.page(issue.code, issue.finding)
-            for issue in dict.fromkeys((*one.issues, *one.across))
+            for issue in dict.fromkeys((*one.issues, *one.moved))
             if _contains(answers.diagnostic(issue, lines).range, position)
         ]
         cursor = self.cursor(one, position) if one.found is not None else None
@@ -340,11 +352,11 @@ class Server(LanguageServer):
         self.folders.clear()
 
 
-def _across(one: Opened, catalog: Catalog) -> list[Issue]:
+def _across(one: Opened, text: str, catalog: Catalog) -> list[Issue]:
     editing = one.folder.editing
     if one.found is None:
         return editing.settings_issues(catalog)
-    return editing.cross_file(one.found, catalog)
+    return editing.cross_file(one.found, text, catalog)
 
 
 def _files(catalog: Catalog, what: str, name: str) -> list[str]:

@@ -73,7 +73,7 @@ def _resolve(catalog: Catalog, args: Args, client: str) -> tuple[Report, bool]:
         decide=lambda _: args.get("decision"),
     )
     report = (made.full_report() if args.get("fullReport") else made.report).for_client(client)
-    return report, bool(catalog.report_store.keep(report))
+    return catalog.redactor.value(report), bool(catalog.report_store.keep(report))
 
 
 def _can_ask(context: Context) -> bool:

@@ -150,10 +150,11 @@ class RunThread:
             task.exception()  # it is stored, or was raised to the caller
 
     async def _state(self, run_id: str) -> dict[str, Any]:
-        store = (await self._open()).agency.store
+        catalog = await self._open()
+        store = catalog.agency.store
         run = store.run(run_id)
         steps = [step.to_json() for step in store.steps(run.key)]
-        return {"schemaVersion": "1", **run.to_json(), "steps": steps}
+        return catalog.redactor.value({"schemaVersion": "1", **run.to_json(), "steps": steps})
 
     # The end
 

@@ -64,29 +64,49 @@ def imported(kind: ForeignKind, name: str, raw: bytes) -> list[Imported | NotImp
     """The documents for one file of another tool; `name` is its path without suffix."""
     if b"\0" in raw:
         return [NotImported("it is not a text file")]
+    if kind != "skillport" and not _is_utf8(raw):
+        return [NotImported("it is not UTF-8: save it as UTF-8 first")]
     read = read_matter(raw, name, lenient=True)
+    if read.matter is None and kind in _WITH_FRONT_MATTER:
+        return [NotImported(issue.message) for issue in read.issues[:1]]
     data = read.matter.data if read.matter is not None else {}
     text = read.matter.body if read.matter is not None else raw.decode(errors="replace")
     return list(_IMPORTERS[kind](_Source(name, data, text.strip("\n"), raw)))
 
 
+def _is_utf8(raw: bytes) -> bool:
+    try:
+        raw.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 def _command(source: _Source) -> Iterator[Imported | NotImported]:
     """A command is a skill that only its user starts."""
-    if not source.slug or not source.description:
-        yield NotImported("it has no text")
+    if reason := _unusable(source, source.description):
+        yield NotImported(reason)
         return
     kept = {key: source.data[key] for key in _OF_COMMANDS if source.data.get(key) is not None}
     head = {"name": source.slug, "description": source.description, **kept}
     yield Imported(
         f"skills/{source.slug}/SKILL.md",
-        _document({**head, "disable-model-invocation": True}, source.body),
+        _document({**head, _MANUAL: True}, source.body),
         tuple(key for key in source.data if key in head),
-        _others(source.data, head, "skills have no such key"),
+        _others(source.data, {*_OF_COMMANDS, *head, _MANUAL}, "skills have no such key"),
         ("only the user starts it, as before",),
     )
 
 
 _OF_COMMANDS = ("argument-hint", "allowed-tools", "model")
+_MANUAL = "disable-model-invocation"
+
+
+def _unusable(source: _Source, text: str) -> str:
+    """Why a file cannot become a document; empty if it can."""
+    if not text:
+        return "it has no text"
+    return "" if source.slug else "its name has none of a-z and 0-9: rename it"
 
 
 def _agent(source: _Source) -> Iterator[Imported | NotImported]:
@@ -115,8 +135,8 @@ def _agent(source: _Source) -> Iterator[Imported | NotImported]:
 
 def _rule(source: _Source) -> Iterator[Imported | NotImported]:
     """A rule that always applies is an ability, every other a skill."""
-    if not source.slug or not source.body:
-        yield NotImported("it has no text")
+    if reason := _unusable(source, source.body):
+        yield NotImported(reason)
         return
     data, known = source.data, ("description", "globs", "alwaysApply")
     mapped = tuple(key for key in data if key in known and data[key] not in (None, ""))
@@ -133,7 +153,7 @@ def _rule(source: _Source) -> Iterator[Imported | NotImported]:
     is_manual = not globs and not data.get("description")
     head = {"name": source.slug, "description": source.description}
     head |= {"paths": globs} if globs else {}
-    head |= {"disable-model-invocation": True} if is_manual else {}
+    head |= {_MANUAL: True} if is_manual else {}
     notes = ("only the user starts it, as before",) if is_manual else ()
     yield Imported(
         f"skills/{source.slug}/SKILL.md", _document(head, source.body), mapped, others, notes
@@ -209,6 +229,7 @@ _IMPORTERS: dict[ForeignKind, Callable[[_Source], Iterator[Imported | NotImporte
     "agents-md": _sections,
     "skillport": _skillport,
 }
+_WITH_FRONT_MATTER = ("claude-commands", "claude-agents", "cursor-rules")
 FOREIGN_KINDS = tuple(_IMPORTERS)
 
 

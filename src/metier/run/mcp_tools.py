@@ -6,11 +6,16 @@ import os
 import re
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from metier.config.mcp_pins import McpPins
+from metier.core.json_values import json_copy
 from metier.errors import MetierError, UsageError
-from metier.run.tool import Tool, ToolContext, ToolError, one_line
+from metier.run.server_text import ServerText, clean_schema, unusable
+from metier.run.tool import Tool, ToolCode, ToolContext, ToolError, one_line
 from metier.safety.addresses import check_address
+from metier.values.pins import ToolPin
 from metier.values.running import ServerSetting
 
 if TYPE_CHECKING:
@@ -190,6 +195,8 @@ def _check(settings: ServerSetting) -> None:
 
 
 _MOST_PAGES = 100
+_LARGEST_SCHEMA = 1_000_000
+"""Bytes of JSON."""
 _ILLEGAL = re.compile(r"[^a-zA-Z0-9_-]")
 _LONGEST = 64
 _HASH = 8
@@ -197,23 +204,39 @@ _HASH = 8
 
 @asynccontextmanager
 async def mcp_tools(
-    settings: ServerSetting, before_start: BeforeStart = None
+    settings: ServerSetting,
+    before_start: BeforeStart = None,
+    *,
+    pins: McpPins | None = None,
+    secret: bytes = b"",
 ) -> AsyncIterator[list[Tool]]:
     """The tools of a server, named `server__tool`, while the block lasts.
 
     They need consent and may be called from any task. A server that dies is restarted by the next
-    call. Raises `UsageError` for wrong settings or a missing package, and `MetierError` when the
-    server cannot be reached.
+    call. Tools that changed since the review in `pins` reject every call. Raises `UsageError` for
+    wrong settings or a missing package, and `MetierError` when the server cannot be reached.
     """
-    server = _Server(settings, before_start)
+    server = _Server(settings, before_start, pins)
+    text = ServerText(settings.name, secret)
     try:
         names: set[str] = set()
         tools = []
-        for one in await server.listed():
-            name = _name(server.name, one.name, names)
+        for one, pin in (await server.listed()).items():
+            name = _name(server.name, one, names)
             names.add(name)
-            tools.append(_tool(server, one, name))
+            tools.append(_tool(server, one, pin, name, text))
         yield tools
+    finally:
+        await server.close()
+
+
+async def listed_tools(
+    settings: ServerSetting, before_start: BeforeStart = None
+) -> dict[str, ToolPin]:
+    """The tools of a server by name, to review them. Raises as `mcp_tools`."""
+    server = _Server(settings, before_start, None)
+    try:
+        return await server.listed()
     finally:
         await server.close()
 
@@ -221,25 +244,32 @@ async def mcp_tools(
 class _Server:
     """A server, connected on demand."""
 
-    def __init__(self, settings: ServerSetting, before_start: BeforeStart) -> None:
+    def __init__(
+        self, settings: ServerSetting, before_start: BeforeStart, pins: McpPins | None
+    ) -> None:
         self.name = settings.name
         self.settings = settings
         self._before_start = before_start
+        self._pins = pins
         self._link: Link | None = None
         self._opening = asyncio.Lock()
+        self._listed: dict[str, ToolPin] = {}
+        self._off: dict[str, str] = {}
 
-    async def listed(self) -> "list[types.Tool]":
+    async def listed(self) -> dict[str, ToolPin]:
         """Its tools. Raises `UsageError` or `MetierError`."""
-        link = await self._linked()
-        try:
-            async with asyncio.timeout(self.settings.timeout):
-                return await _pages(link)
-        except Exception as error:  # whatever a server may answer
-            raise unreachable(self.name, f"it does not list its tools: {error}") from None
+        await self._linked()
+        return self._listed
+
+    def why_off(self, tool: str) -> str:
+        """Why a tool must not be used; else empty."""
+        return self._off.get(tool, "") if tool in self._listed else _gone(self.name, tool)
 
     async def call(self, tool: str, args: dict[str, Any]) -> Any:
         """The output of a tool. Raises `ToolError`."""
         link = await self._linked()
+        if why := self.why_off(tool):  # of a server that was restarted
+            raise ToolError(why, code="TOOL_PERMISSION_DENIED")
         try:
             result = await link.answer(link.client.call_tool(tool, args))
         except LinkLostError as error:
@@ -257,8 +287,27 @@ class _Server:
     async def _linked(self) -> Link:
         async with self._opening:
             if self._link is None:
-                self._link = await Link.opened(self.settings, self._before_start)
+                if self._pins is not None:
+                    self._pins.check_start(self.settings)
+                link = await Link.opened(self.settings, self._before_start)
+                try:
+                    await self._look(link)
+                except BaseException:
+                    await link.close()
+                    raise
+                self._link = link
             return self._link
+
+    async def _look(self, link: Link) -> None:
+        """List the tools, and find out which are switched off. Raises `MetierError`."""
+        try:
+            async with asyncio.timeout(self.settings.timeout):
+                found = await _pages(link)
+            self._listed = {one.name: _pin(one) for one in found}
+        except Exception as error:  # whatever a server may answer
+            raise unreachable(self.name, f"it does not list its tools: {error}") from None
+        if self._pins is not None:
+            self._off = self._pins.switched_off(self.settings, self._listed)
 
     async def _drop(self, link: Link) -> None:
         if self._link is link:
@@ -278,27 +327,46 @@ async def _pages(link: Link) -> "list[types.Tool]":
     return found
 
 
-def _tool(server: _Server, found: "types.Tool", name: str) -> Tool:
-    """A tool of metier; with an unusable schema it rejects every call."""
+def _pin(found: "types.Tool") -> ToolPin:
+    """A tool as the server describes it. Raises `NotJsonError` if the schema is too large."""
+    return ToolPin(found.description or "", json_copy(found.input_schema, _LARGEST_SCHEMA))
+
+
+def _gone(server: str, tool: str) -> str:
+    return f"MCP server '{server}' has no tool '{tool}' any more"
+
+
+def _tool(server: _Server, tool: str, pin: ToolPin, name: str, text: ServerText) -> Tool:
+    """A tool of metier; one that is switched off, or has an unusable schema, rejects every call."""
 
     async def call(args: dict[str, Any], _context: ToolContext) -> Any:
-        return await server.call(found.name, args)
-
-    def refuse(_args: dict[str, Any]) -> Any:
-        raise ToolError(f"MCP server '{server.name}': {unusable}", code="TOOL_VALIDATION_ERROR")
+        return await server.call(tool, args)
 
     more: dict[str, Any] = {
         "name": name,
-        "description": found.description or "",
         "call": call,
         "timeout": server.settings.timeout,
         "needs_consent": True,  # whatever the server says of it: its hints are its own words
+        "is_foreign": True,
+        "show": partial(text.result, tool),
     }
-    try:
-        return Tool(schema=found.input_schema, **more)
-    except UsageError as error:
-        unusable = error.message
-        return Tool(schema={"type": "object"}, prepare=refuse, **more)
+    if why := server.why_off(tool):
+        return _refusing(why, "TOOL_PERMISSION_DENIED", more)
+    why = unusable(pin)
+    if not why:
+        described = text.described(tool, pin.description)
+        try:
+            return Tool(schema=clean_schema(pin.schema), description=described, **more)
+        except UsageError as error:
+            why = error.message
+    return _refusing(f"MCP server '{server.name}': {why}", "TOOL_VALIDATION_ERROR", more)
+
+
+def _refusing(why: str, code: ToolCode, more: dict[str, Any]) -> Tool:
+    def refuse(_args: dict[str, Any]) -> Any:
+        raise ToolError(why, code=code)
+
+    return Tool(schema={"type": "object"}, prepare=refuse, **more)
 
 
 def _name(server: str, tool: str, taken: set[str]) -> str:

@@ -1,14 +1,22 @@
 """The store of runs in PostgreSQL: runs, steps and checkpoints."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from metier.core.timestamps import from_iso
 from metier.run import postgres_tables as tables
 from metier.run.postgres_runs import PostgresRuns
-from metier.run.rows import Row, checkpoint_of, checkpoint_texts, is_storable, numbered
+from metier.run.rows import (
+    Row,
+    check_idle,
+    checkpoint_of,
+    checkpoint_texts,
+    is_storable,
+    numbered,
+)
 from metier.storage.postgres import Connection, scalar
 from metier.values.agents import Checkpoint
-from metier.values.runs import RunRecord
+from metier.values.runs import ENDED, RESUMABLE, RunRecord
 
 
 class PostgresRunStore(PostgresRuns):
@@ -88,6 +96,33 @@ class PostgresRunStore(PostgresRuns):
         bound = (self.namespace, self.namespace, *values)
         statements = [one.format(which=which) for one in tables.FORGET]
         return sum(connection.execute(one, bound).rowcount for one in statements)
+
+    def removable(self, before: float, *, resumable: bool = False) -> list[str]:
+        states = [*ENDED, *(RESUMABLE if resumable else ())]
+        values = (self.namespace, self.namespace, self.namespace, before, states)
+        return [str(row[0]) for row in self._rows(tables.REMOVABLE, *values)]
+
+    def remove(self, run_ids: Sequence[str]) -> int:
+        wanted = [one for one in run_ids if is_storable(one)]
+
+        def job(connection: Connection) -> int:
+            with connection.transaction():
+                connection.execute(tables.LOCK_BLOBS)
+                tree = (self.namespace, wanted, self.namespace)
+                found = connection.execute(tables.TREE, tree).fetchall()
+                keys, ids = [row[0] for row in found], [row[1] for row in found]
+                locked = connection.execute(tables.LOCK_RUNS, (self.namespace, keys)).fetchall()
+                check_idle(locked)
+                blobs = connection.execute(tables.BLOBS_OF, (self.namespace, keys) * 3).fetchall()
+                for statement, values in zip(
+                    tables.REMOVE, (keys, keys, keys, keys, ids), strict=True
+                ):
+                    connection.execute(statement, (self.namespace, values))
+                unused = [key for (key,) in blobs if key is not None]
+                connection.execute(tables.REMOVE_BLOBS, (self.namespace, unused))
+            return len(found)
+
+        return self._database.call(job)
 
     def _key(self, run_id: str) -> int:
         """The key of a run; 0 if unknown."""

@@ -382,3 +382,61 @@ FORGET = (
     "UPDATE metier.step SET step_index = NULL, memory = NULL"
     " WHERE namespace = %s AND step_index IS NOT NULL AND (run, seq) IN ({which})",
 )
+
+# Removing runs
+
+TREE = (
+    "WITH RECURSIVE tree AS (SELECT key, id FROM metier.run"
+    " WHERE namespace = %s AND id = ANY(%s) UNION"
+    " SELECT run.key, run.id FROM metier.run JOIN tree ON run.parent = tree.id"
+    " WHERE run.namespace = %s AND run.parent <> '') SELECT key, id FROM tree ORDER BY key"
+)
+"""Runs, and all that they delegated."""
+LOCK_RUNS = (
+    "SELECT id, state FROM metier.run WHERE namespace = %s AND key = ANY(%s)"
+    " ORDER BY key FOR UPDATE"
+)
+REMOVABLE = (
+    "WITH RECURSIVE busy AS (SELECT id, parent FROM metier.run"
+    " WHERE namespace = %s AND state = 'running' UNION"
+    " SELECT run.id, run.parent FROM metier.run JOIN busy ON run.id = busy.parent"
+    " WHERE run.namespace = %s)"
+    " SELECT id FROM metier.run WHERE namespace = %s AND parent = ''"
+    " AND coalesce(finished, created) < %s AND state = ANY(%s)"
+    " AND id NOT IN (SELECT id FROM busy) ORDER BY created, id"
+)
+LOCK_BLOBS = "LOCK TABLE metier.blob IN SHARE ROW EXCLUSIVE MODE"
+"""Who stores a blob, or finds it stored, has committed what refers to it; others wait."""
+BLOBS_OF = (
+    "SELECT request FROM metier.run WHERE namespace = %s AND key = ANY(%s) UNION"
+    " SELECT memory FROM metier.step WHERE namespace = %s AND run = ANY(%s) UNION"
+    " SELECT unnest(ARRAY[context, memory, outputs]) FROM metier.checkpoint"
+    " WHERE namespace = %s AND run = ANY(%s)"
+)
+"""Not the profiles: writers remember which of these are stored. `{}` may be one of them."""
+REMOVE = (
+    "DELETE FROM metier.step WHERE namespace = %s AND run = ANY(%s)",
+    "DELETE FROM metier.checkpoint WHERE namespace = %s AND run = ANY(%s)",
+    "DELETE FROM metier.watch WHERE namespace = %s AND run = ANY(%s)",
+    "DELETE FROM metier.run WHERE namespace = %s AND key = ANY(%s)",
+    "DELETE FROM metier.run_note WHERE namespace = %s AND run = ANY(%s)",
+)
+"""The last one takes ids, the others keys."""
+
+
+def _unused(table: str, column: str) -> str:
+    return (
+        f" AND NOT EXISTS (SELECT 1 FROM metier.{table} WHERE {table}.namespace = blob.namespace"
+        f" AND {table}.{column} = blob.key)"
+    )
+
+
+REMOVE_BLOBS = (
+    "DELETE FROM metier.blob WHERE namespace = %s AND key = ANY(%s) AND data <> '{}'"
+) + "".join(
+    _unused(table, column)
+    for table, column in (
+        ("run", "request"), ("run", "profile"), ("step", "memory"),
+        ("checkpoint", "context"), ("checkpoint", "memory"), ("checkpoint", "outputs"),
+    )
+)  # fmt: skip

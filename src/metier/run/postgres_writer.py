@@ -21,6 +21,8 @@ Notes = dict[tuple[Claim, str], StepRecord]
 Job = Callable[[Connection], Any]
 _Literal = Callable[[Any], str]
 _KNOWN_BLOBS = 10_000
+_PROFILE = 8
+"""Where the row of a run has the key of its profile."""
 _SMALL_BATCH = 32
 _QUICK_COMMIT = 0.005
 """Seconds. Quicker commits are limited by the CPU, slower ones by the disk."""
@@ -74,7 +76,7 @@ class Writer:
         self._changed = threading.Condition(self._lock)
         self._thread: threading.Thread | None = None
         self._blobs: set[bytes] = set()
-        """Blobs that are known to be stored."""
+        """Profiles that are known to be stored; other blobs may be removed with their runs."""
 
     @property
     def is_idle(self) -> bool:
@@ -216,7 +218,8 @@ class Writer:
                 values = (self._namespace, *columns, self._namespace)
                 connection.execute(tables.SAVE_STEPS, values)
             self._execute(connection, tables.AFTER_LOCK, rows)
-        self._remember(row[1] for row in rows.get(tables.ADD_BLOB, ()))
+        for statement in (tables.ADD_RUN, tables.ADD_CHILD):
+            self._remember(row[_PROFILE] for row in rows.get(statement, ()))
         return {key: (epoch, is_live) for key, epoch, is_live, _ in locked.fetchall()}
 
     def _execute(
@@ -246,10 +249,10 @@ class Writer:
             rows[tables.ADD_BLOB] = [new[key] for key in sorted(new)]  # in order: no deadlock
         return rows
 
-    def _remember(self, blobs: Iterable[bytes]) -> None:
+    def _remember(self, profiles: Iterable[bytes]) -> None:
         if len(self._blobs) > _KNOWN_BLOBS:
             self._blobs.clear()
-        self._blobs.update(blobs)
+        self._blobs.update(profiles)
 
 
 def is_one_step(request: Request) -> bool:

@@ -25,8 +25,12 @@ async def ask_model(
     call: CallTool,
     used: Callable[[Usage], None],
     emit: Callable[..., None],
+    shown: Callable[[str, str], str] = lambda _tool, text: text,
 ) -> Any:
-    """The answer: text, or a value of the step's schema."""
+    """The answer: text, or a value of the step's schema.
+
+    `shown` says what the model is shown of the result of a tool, by the tool's name.
+    """
     messages = [Message("user", prompt)]
     rounds = config.get("maxToolRounds", DEFAULT_TOOL_ROUNDS)
     schema = config.get("outputSchema")
@@ -49,7 +53,7 @@ async def ask_model(
         messages.append(Message("assistant", reply.text, tool_calls=reply.tool_calls))
         for one in reply.tool_calls:
             result = await call(one.name, one.args)
-            said = _seen_by_model(result)
+            said = shown(one.name, _seen_by_model(result))
             messages.append(Message("tool", said, call_id=one.id, tool_name=one.name))
     message = f"the model called tools in more than {rounds} rounds"
     raise StepFailedError(Failure("MODEL_TOOL_ROUNDS_EXCEEDED", message))

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from metier.core.json_values import FrozenDict
@@ -18,6 +18,14 @@ INTERRUPTED = Failure("RUN_INTERRUPTED", "its process ended before the run did")
 CANCELLED = Failure("RUN_CANCELLED", "the run was cancelled")
 
 # Writing
+
+
+def check_idle(states: Iterable[tuple[str, str]]) -> None:
+    """Raise `UsageError` if one of these runs, each with its state, is running."""
+    for run_id, state in states:
+        if state == "running":
+            hint = f"wait for it, or stop it: metier runs cancel {run_id}"
+            raise UsageError(f"run '{run_id}' is running", code="RUN_BUSY", hint=hint)
 
 
 def dumped(value: Any) -> str:

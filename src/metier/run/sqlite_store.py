@@ -1,12 +1,14 @@
 """The store of runs in SQLite: runs, steps and checkpoints."""
 
+import json
+from collections.abc import Sequence
 from typing import Any
 
 from metier.core.timestamps import from_iso
-from metier.run.rows import Row, checkpoint_of, checkpoint_texts, numbered
-from metier.run.sqlite_runs import SqliteRuns, blob
+from metier.run.rows import Row, check_idle, checkpoint_of, checkpoint_texts, numbered
+from metier.run.sqlite_runs import NO_MEMORY, SqliteRuns, blob
 from metier.values.agents import Checkpoint
-from metier.values.runs import RunRecord
+from metier.values.runs import ENDED, RESUMABLE, RunRecord
 
 _SAVE = "INSERT OR REPLACE INTO checkpoint VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _SELECT = (
@@ -31,6 +33,31 @@ _LAST = (
     "SELECT max(seq) FROM (SELECT seq FROM checkpoint WHERE run = ?"
     " UNION ALL SELECT seq FROM step WHERE run = ?)"
 )
+_TREE = (
+    "WITH RECURSIVE tree (key, id, state) AS (SELECT key, id, state FROM run"
+    " WHERE id IN (SELECT value FROM json_each(?)) UNION"
+    " SELECT run.key, run.id, run.state FROM run JOIN tree ON run.parent = tree.id"
+    " AND run.parent != '') SELECT key, id, state FROM tree"
+)
+"""Runs, and all that they delegated."""
+_REMOVABLE = (
+    "WITH RECURSIVE busy (id, parent) AS (SELECT id, parent FROM run WHERE state = 'running' UNION"
+    " SELECT run.id, run.parent FROM run JOIN busy ON run.id = busy.parent)"
+    " SELECT id FROM run WHERE parent = '' AND ifnull(finished, created) < ?"
+    " AND state IN (SELECT value FROM json_each(?)) AND id NOT IN (SELECT id FROM busy)"
+    " ORDER BY created, id"
+)
+_REMOVE = tuple(
+    f"DELETE FROM {table} WHERE {column} IN (SELECT value FROM json_each(?))"
+    for table, column in (("step", "run"), ("checkpoint", "run"), ("run", "key"))
+)
+_REMOVE_BLOBS = (
+    "DELETE FROM blob WHERE key != ? AND key NOT IN (SELECT request FROM run UNION"
+    " SELECT profile FROM run UNION SELECT memory FROM step WHERE memory IS NOT NULL UNION"
+    " SELECT context FROM checkpoint UNION SELECT memory FROM checkpoint UNION"
+    " SELECT outputs FROM checkpoint WHERE outputs IS NOT NULL)"
+)
+"""Steps refer to the empty memory without storing it."""
 
 
 class SqliteRunStore(SqliteRuns):
@@ -82,6 +109,23 @@ class SqliteRunStore(SqliteRuns):
                         which = forget.format(which=_UNTIL)
                         removed += connection.execute(which, (key, seq)).rowcount
         return removed
+
+    def removable(self, before: float, *, resumable: bool = False) -> list[str]:
+        states = json.dumps([*ENDED, *(RESUMABLE if resumable else ())])
+        return [str(row[0]) for row in self.rows(_REMOVABLE, (before, states))]
+
+    def remove(self, run_ids: Sequence[str]) -> int:
+        """What is deleted is overwritten in the file, too."""
+        self.rows("PRAGMA secure_delete = ON")
+        with self._lock, self.transaction() as connection:
+            found = self.rows(_TREE, (json.dumps(list(run_ids)),))
+            check_idle((run_id, state) for _, run_id, state in found)
+            keys = json.dumps([key for key, _, _ in found])
+            for statement in _REMOVE:
+                connection.execute(statement, (keys,))
+            connection.execute(_REMOVE_BLOBS, (NO_MEMORY.key,))
+        self._profiles.clear()
+        return len(found)
 
     def _key(self, run_id: str) -> int:
         """The key of a run; 0 if unknown."""

@@ -231,6 +231,7 @@ async def _prompt(live: LiveRun, step: ReadyStep, names: Names, suffix: str, att
         call=lambda name, args: _noted_call(
             live, key, name, args, attempt, allowed, _call_id(next(calls), name, args)
         ),
+        shown=live.services.tools.shown,
         used=lambda usage: live.ledger.add_usage(key, usage),
         emit=lambda kind, **data: _note_model(live, key, kind, data),
     )

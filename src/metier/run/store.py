@@ -112,6 +112,21 @@ class RunStore(Protocol):
     def request_cancel(self, run_id: str, now: float, idle: str = "") -> bool:
         """Ask the owner of a run, other than `idle`, to cancel it; whether it has one."""
 
+    # Removing
+
+    def removable(self, before: float, *, resumable: bool = False) -> list[str]:
+        """Runs that ended before a moment, oldest first, without those that runs delegated.
+
+        With `resumable` also runs that could be resumed; never one that is running, or of which
+        a delegated run is running.
+        """
+
+    def remove(self, run_ids: Sequence[str]) -> int:
+        """Delete runs, the runs that they delegated, their steps and checkpoints; how many runs.
+
+        Raises `UsageError` with RUN_BUSY, and deletes nothing, if one of them is running.
+        """
+
     # Reading
 
     def run(self, run_id: str) -> RunRecord:

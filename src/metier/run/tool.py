@@ -80,6 +80,10 @@ class Tool:
     timeout: float | None = None
     """In seconds."""
     needs_consent: bool = False
+    is_foreign: bool = False
+    """Whether another party wrote its schema: patterns in it that could take long are ignored."""
+    show: Callable[[str], str] | None = None
+    """What a model is shown of its output or error, in place of the text."""
     _schema: Schema = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -91,7 +95,7 @@ class Tool:
         if self.timeout is not None and not self.timeout > 0:
             raise UsageError(f"the time limit of tool '{self.name}' must be above 0 seconds")
         try:
-            object.__setattr__(self, "_schema", Schema(self.schema))
+            object.__setattr__(self, "_schema", Schema(self.schema, bounded=self.is_foreign))
         except UsageError as error:
             raise UsageError(f"tool '{self.name}': {error.message}", hint=error.hint) from None
         object.__setattr__(self, "schema", freeze(self._schema.data))

@@ -8,9 +8,10 @@ from functools import partial
 from time import perf_counter
 from typing import Any
 
+from metier.config.mcp_pins import McpPins
 from metier.core.json_values import NotJsonError, freeze, json_copy
 from metier.core.nearest import did_you_mean
-from metier.errors import MetierError, UsageError
+from metier.errors import MetierError, TrustError, UsageError
 from metier.run.commands import command_tool
 from metier.run.tool import (
     MOST_OUTPUT,
@@ -98,6 +99,11 @@ class ToolExecutor:
         """These tools, or all, as a model sees them; unknown names are ignored."""
         wanted = self._tools if names is None else dict.fromkeys(names)
         return [self._tools[name].spec for name in wanted if name in self._tools]
+
+    def shown(self, name: str, text: str) -> str:
+        """What a model is shown of the output or error of a tool."""
+        tool = self._tools.get(name)
+        return tool.show(text) if tool is not None and tool.show is not None else text
 
     async def execute(
         self,
@@ -268,6 +274,8 @@ def _with_check(tool: Tool, setting: CommandSetting, check: CheckFiles) -> Tool:
 def _unreachable(name: str, error: MetierError) -> Tool:
 
     async def refuse(_args: Any, _context: ToolContext) -> Any:
+        if isinstance(error, TrustError):
+            raise ToolError(f"{error.message}: {error.hint}", code="TOOL_PERMISSION_DENIED")
         raise ToolError(error.message, retryable=True)
 
     return Tool(name=name, schema={"type": "object"}, call=refuse)
@@ -279,10 +287,15 @@ async def connected(
     servers: Sequence[ServerSetting],
     wanted: Collection[str],
     check: CheckFiles = nothing_to_check,
+    *,
+    pins: McpPins | None = None,
+    secret: bytes = b"",
 ) -> AsyncIterator[None]:
     """Lend the executor the `wanted` tools of servers; `check` runs before a workspace's starts.
 
-    The wanted functions of the settings are imported. Raises `ConfigError` if one cannot be.
+    `pins` switch tools off that changed since they were reviewed; `secret` is the key of the fences
+    around what servers say. The wanted functions of the settings are imported. Raises
+    `ConfigError` if one cannot be.
     """
     executor.load_functions(wanted)
     async with AsyncExitStack() as stack:
@@ -295,7 +308,9 @@ async def connected(
             argv = (server.command, *server.args, *server.env.values())
             check_start = None if server.is_users else partial(check, argv, server.folder or "")
             try:
-                tools = await stack.enter_async_context(mcp_tools(server, check_start))
+                tools = await stack.enter_async_context(
+                    mcp_tools(server, check_start, pins=pins, secret=secret)
+                )
             except MetierError as error:  # only the steps that need it are to fail
                 tools = [_unreachable(name, error) for name in names]
             for tool in tools:

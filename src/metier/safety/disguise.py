@@ -1,14 +1,12 @@
 """Find and remove prompt injection: phrases, hidden characters, roles, comments."""
 
-import re
 import unicodedata
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from metier.safety.lookalikes import shape
-from metier.safety.phrases import find_phrases
+from metier.safety.screen import may_contain_phrase
 
 if TYPE_CHECKING:
     from metier.safety.markers import Edit
@@ -17,17 +15,6 @@ MOST_NAMED = 20
 """Findings of one kind that are listed one by one."""
 _LONGEST_SHOWN = 40
 
-_INVISIBLE = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
-    "\u200b\u200c\u200e\u200f\u202a-\u202e\u2060-\u206f\u3164\ud800-\udfff\ufe00-\ufe0d\ufeff\uffa0"
-    "\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
-)
-"""Control and invisible characters."""
-_STYLES = "\ufe0e\ufe0f"
-_SECOND_STYLE = re.compile("(?<=[\ufe00-\ufe0f])[\ufe0e\ufe0f]")
-"""One emoji variation selector is allowed."""
-_JOINER = "\u200d"
-_JOINED = re.compile(f"(?=(.{_JOINER}.)).{_JOINER}", re.DOTALL)
 _CONTROLS = bytes([*range(9), 11, 12, *range(14, 32), 127])
 _HINTS = {
     "SZ801": "reword it: a card says what exists, and gives no orders",
@@ -97,7 +84,9 @@ def find_override_phrases(text: str) -> list[Finding]:
 
 def may_hide(text: str) -> bool:
     """Whether `find_hidden` may find something; true for joined emoji, too."""
-    return _INVISIBLE.search(text) is not None
+    from metier.safety.hidden import may_be_invisible
+
+    return may_be_invisible(text)
 
 
 def find_hidden(text: str) -> list[Finding]:
@@ -110,61 +99,25 @@ def _overrides(text: str, shown: bytes) -> list[Finding]:
 
 
 def _phrases(text: str, shown: bytes) -> Iterator[Finding]:
-    for phrase in find_phrases(text, shown):
+    if not may_contain_phrase(text, shown):
+        return
+    from metier.safety.phrases import read_closely  # many patterns, and few texts need them
+
+    for phrase in read_closely(text):
         message = f"the text contains '{phrase.name}', plainly or in disguise"
         yield _finding("SZ801", message, text, phrase.at)
 
 
 def _hidden(text: str) -> Iterator[Finding]:
-    for character, count in islice(_invisible(text).items(), MOST_NAMED):
+    if text.isascii() and len(text) == len(text.encode().translate(None, _CONTROLS)):
+        return
+    from metier.safety.hidden import first_of, invisible  # its patterns take long to compile
+
+    for character, count in islice(invisible(text).items(), MOST_NAMED):
         name = unicodedata.name(character, "control character").lower()
         more = f", {count} times" if count > 1 else ""
         message = f"the text contains the invisible U+{ord(character):04X} ({name}){more}"
-        yield _finding("SZ802", message, text, _first(text, character))
-
-
-def _invisible(text: str) -> Counter[str]:
-    """How often each invisible character occurs, in the order of the text."""
-    if text.isascii():
-        raw = text.encode()
-        if len(raw.translate(None, _CONTROLS)) == len(raw):
-            return Counter()
-    found = Counter(_INVISIBLE.findall(text))
-    if any(style in text for style in _STYLES):
-        found.update(_SECOND_STYLE.findall(text))
-    if _JOINER in text:
-        alone = sum(1 for _ in _joiners_alone(text))
-        found.update({_JOINER: alone} if alone else {})
-    return Counter({one: found[one] for one in sorted(found, key=lambda one: _first(text, one))})
-
-
-def _first(text: str, character: str) -> int:
-    """Where an invisible character is first."""
-    if character == _JOINER:
-        return next(_joiners_alone(text))
-    style = _SECOND_STYLE.search(text) if character in _STYLES else None
-    while style is not None and style[0] != character:
-        style = _SECOND_STYLE.search(text, style.end())
-    return style.start() if style is not None else text.index(character)
-
-
-def _joiners_alone(text: str) -> Iterator[int]:
-    """The positions of the joiners that join no emoji."""
-    pairs = _JOINED.findall(text)
-    if len(pairs) == text.count(_JOINER) and all(_joins_emoji(one, 1) for one in set(pairs)):
-        return
-    at = text.find(_JOINER)
-    while at >= 0:
-        if not _joins_emoji(text, at):
-            yield at
-        at = text.find(_JOINER, at + 1)
-
-
-def _joins_emoji(text: str, at: int) -> bool:
-    before, after = text[max(at - 1, 0) : at], text[at + 1 : at + 2]
-    if not before or not after or unicodedata.category(after) != "So":
-        return False
-    return before == "\ufe0f" or unicodedata.category(before) in ("So", "Sk")
+        yield _finding("SZ802", message, text, first_of(text, character))
 
 
 def _edit_findings(text: str, edits: Sequence["Edit"]) -> Iterator[Finding]:

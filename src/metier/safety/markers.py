@@ -32,6 +32,7 @@ _ENTITY = re.compile(rb"(&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-
 _HIDDEN = b"\0"
 """Replaces each character of code and comments."""
 _COMMENT_START = "<!--"
+_COMMENT = re.compile(_COMMENT_START)
 _LARGEST_CACHE = 20_000
 
 
@@ -73,6 +74,10 @@ _ROLE_IN_PARTS = _compiled(rf"(\n(?=[^\n]){_LEAD})({_any(*ROLES)})(?=[*_~ \t]*:)
 _ANGLES = re.compile(f"[{''.join(map(re.escape, like('<')))}]")
 
 
+Places = tuple[int, int]
+"""Where a marker starts and ends."""
+
+
 class Edit(NamedTuple):
     start: int
     end: int
@@ -98,43 +103,41 @@ def defused(text: str) -> tuple[str, list[Edit]]:
 def defused_shape(text: str, shown: bytes) -> Defused:
     """Like `defused`, for a text and its shape."""
     seen = _seen(shown)
-    count = max(text.count(_COMMENT_START), _most_markers(seen)) if len(text) > MOST_MARKERS else 1
-    if not count:
-        return Defused(text, shown, [])
-    if count > MOST_MARKERS:
+    suspects = [list(islice(some, MOST_MARKERS + 1)) for some in _suspects(text, seen)]
+    if max(map(len, suspects)) > MOST_MARKERS:
         return _blunt(text, shown)
-    first = edits(text, seen)
+    first = _edits(text, seen, suspects)
     found = first
     for _ in range(MOST_ROUNDS):
         if not found:
             return Defused(text, shown, first)
         shown = _edited_shape(shown, found)
         text = _edited(text, found)
-        found = edits(text, _seen(shown))
+        seen = _seen(shown)
+        found = _edits(text, seen, _suspects(text, seen))
     return _blunt(text, shown)._replace(edits=first) if found else Defused(text, shown, first)
 
 
-def _most_markers(seen: bytes) -> int:
-    """How many markers of the most frequent kind there are, code included; at most a few more
-    than `MOST_MARKERS`."""
-    return max(
-        sum(1 for _ in islice(pattern.finditer(seen), MOST_MARKERS + 1))
-        for pattern in (_ROLE, _ANGLE, _BRACKET, _OUR_MARK)
-    )
+def _suspects(text: str, seen: bytes) -> Iterator[Iterator[Places]]:
+    """Each kind of marker, code included, and the comments.
+
+    Hiding code uncovers no other marker: no pattern matches hidden characters, or looks past the
+    end of a marker for what must not be there.
+    """
+    for pattern in (_ROLE, _ANGLE, _BRACKET, _OUR_MARK):
+        yield ((max(0, one.start() - 1), one.end() - 1) for one in pattern.finditer(seen))
+    yield (one.span() for one in _COMMENT.finditer(text))
 
 
-def edits(text: str, seen: bytes) -> list[Edit]:
+def _edits(text: str, seen: bytes, suspects: Iterable[Iterable[Places]]) -> list[Edit]:
     """The changes to a text; `seen` is what is seen of its shape."""
-    if _COMMENT_START not in text and not _may_have_marker(seen):
+    near = sorted({at for some in suspects for span in some for at in span})
+    if not near:
         return []
-    spans = code_and_comments(text)
+    spans = code_and_comments(text, near)
     comments = [Edit(at, end, "", "comment") for at, end, kind in spans if kind == "comment"]
     markers = _marker_edits(text, _without(seen, spans))
     return _first_of_each(merge(comments, markers, _our_marks(text, seen), key=_longest_first))
-
-
-def _may_have_marker(seen: bytes) -> bool:
-    return any(pattern.search(seen) is not None for pattern in (_ROLE, _ANGLE, _BRACKET, _OUR_MARK))
 
 
 def _seen(shown: bytes) -> bytes:

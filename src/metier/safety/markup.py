@@ -53,6 +53,8 @@ def _uncaptured(pattern: str) -> bytes:
 
 
 MARKUP_BYTES = tuple(re.compile(_uncaptured(removed)) for removed in _REMOVED)
+TAG_BYTES = tuple(re.compile(tag.encode()) for tag in (_TAG, _TAG_WITH_QUOTES, _TAG_AS_PARSED))
+"""The tags in each reading without markup."""
 ENTITY_BYTES = re.compile(b"(" + _uncaptured(_ENTITY) + b")")
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import NamedTuple
 
+from metier.safety.letters import FILLERS
 from metier.safety.lookalikes import (
     BLOCK,
     DIGITS,
@@ -23,7 +24,7 @@ from metier.safety.lookalikes import (
     shape,
 )
 from metier.safety.markup import ENTITIES, MARKUP, decoded
-from metier.safety.screen import FILLERS, may_contain_phrase
+from metier.safety.screen import may_contain_phrase
 
 IGNORE = "ignore previous instructions"
 DISREGARD = "disregard ... above"

@@ -6,7 +6,9 @@ a person's eye before it is published.
 
 import re
 
-SECRET, ADDRESS, HOME = "[secret]", "[e-mail]", "~"
+from metier.safety.redactor import SECRET as SECRET
+
+ADDRESS, HOME = "[e-mail]", "~"
 _KEY_BLOCK = re.compile(
     r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----.*?(?:-----END [A-Z ]{0,40}PRIVATE KEY-----|\Z)", re.S
 )

@@ -267,6 +267,8 @@ class Database:
 
     @classmethod
     def _named(cls, code: int, path: str, error: Exception) -> StoreError:
+        if isinstance(error, sqlite3.ProgrammingError):
+            return _misused(cls.called, path, error)
         if code not in _BY_SQLITE_CODE:
             return StoreError(str(error), where=path, hint="see metier doctor")
         name, message, hint = _BY_SQLITE_CODE[code]
@@ -274,6 +276,16 @@ class Database:
         return kind(
             message.format(it=cls.called), code=name, where=path, hint=hint or cls.if_damaged
         )
+
+
+def _misused(called: str, path: str, error: Exception) -> StoreError:
+    if "thread" in str(error):
+        message = f"{called} was opened in another thread"
+        return StoreError(message, where=path, hint="call Catalog.open in each thread")
+    if "closed" in str(error):
+        message = f"{called} is closed"
+        return StoreError(message, where=path, hint="use a catalog before its `with` block ends")
+    return StoreError(str(error), where=path, hint="see metier doctor")
 
 
 def _escaped(path: str) -> str:

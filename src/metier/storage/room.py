@@ -169,6 +169,11 @@ class Room:
         with _Descriptor(self._opened()) as folder:
             os.unlink(name, dir_fd=folder)
 
+    def rename(self, name: str, new: str) -> None:
+        """Rename a state file, in place of one that has the new name. Raises `OSError`."""
+        with _Descriptor(self._opened()) as folder:
+            os.replace(name, new, src_dir_fd=folder, dst_dir_fd=folder)
+
     def lock(self, name: str, *, wait: bool = True) -> int:
         """A descriptor that holds a lock until it is closed. Raises `BlockingIOError`."""
         import fcntl

@@ -32,8 +32,12 @@ class RecordedModel:
     """
 
     def __init__(self, path: str | os.PathLike[str], model: Model | None = None) -> None:
-        """`model` is asked, and its replies are written to `path` when `close` is called."""
+        """`model` is asked, and its replies are written to `path` when `close` is called.
+
+        Nothing is written if a request has no reply: an earlier cassette stays as it was.
+        """
         self._path, self._model = Path(path), model
+        self._failed: set[str] = set()
         self._lock = threading.Lock()
         self._exchanges: list[dict[str, Any]] = []
         if model is None:
@@ -47,11 +51,20 @@ class RecordedModel:
         if self._model is None:
             reply = self._stored(asked)
         else:
-            reply = await self._model.respond(request._replace(on_text=None))
-            with self._lock:
-                self._exchanges.append({"request": asked, "reply": _reply(reply)})
+            reply = await self._recorded(self._model, request, asked)
         if request.on_text is not None and reply.text:
             request.on_text(reply.text)
+        return reply
+
+    async def _recorded(
+        self, model: Model, request: ModelRequest, asked: Mapping[str, Any]
+    ) -> ModelReply:
+        key = _json(asked)
+        self._failed.add(key)  # until there is a reply
+        reply = await model.respond(request._replace(on_text=None))
+        with self._lock:
+            self._failed.discard(key)
+            self._exchanges.append({"request": asked, "reply": _reply(reply)})
         return reply
 
     def _stored(self, asked: Mapping[str, Any]) -> ModelReply:
@@ -65,7 +78,7 @@ class RecordedModel:
 
     def close(self) -> None:
         """Write the cassette, if it was recorded."""
-        if self._model is None:
+        if self._model is None or self._failed:
             return
         data = {"version": VERSION, "model": self.name, "exchanges": self._exchanges}
         self._path.parent.mkdir(parents=True, exist_ok=True)

@@ -2,13 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
 from metier.core.coerce import integer_of, is_manual, scalar_text_of, text_of, texts_of
 from metier.core.names import canonical_id, name_in_plugin
 from metier.core.text import routing_text, words
-from metier.values.agents import AgentProfile
 from metier.values.contracts import Contract
+
+if TYPE_CHECKING:  # most documents are skills
+    from metier.values.agents import AgentProfile
 
 SHORTEST_KEYWORD = 3
 """Characters of a word of a task that is matched with abilities."""
@@ -164,4 +166,4 @@ class Card:
     body: str = ""
 
 
-Document = Skill | Ability | Card | AgentProfile
+Document: TypeAlias = Union[Skill, Ability, Card, "AgentProfile"]

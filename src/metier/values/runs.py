@@ -15,6 +15,8 @@ StepState = Literal[
 DONE: tuple[StepState, ...] = ("succeeded", "skipped")
 """Steps in these states are not run again by a resume."""
 RESUMABLE: tuple[RunState, ...] = ("pending", "failed", "cancelled")
+ENDED: tuple[RunState, ...] = ("succeeded", "rolled_back", "rollback_incomplete")
+"""Runs in these states cannot be resumed."""
 
 
 class Usage(NamedTuple):
@@ -225,8 +227,10 @@ class RunResult(NamedTuple):
 
     @property
     def errors(self) -> list[Failure]:
-        """The failures of steps, each once."""
+        """The failures of steps, each once; else what ended the run before a step failed."""
         failures = [step.failure for step in self.steps if step.failure is not None]
+        if not failures and self.run.failure is not None:
+            failures = [self.run.failure]
         return list(dict.fromkeys(failures))
 
     def to_json(self) -> dict[str, Any]:

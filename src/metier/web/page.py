@@ -59,6 +59,10 @@ class Page:
     """Whether it may take long: it then runs in another thread than quick pages."""
 
     def data(self, catalog: Catalog, query: Query) -> Data:
+        """What the page shows, without the values of secrets."""
+        return catalog.redactor.value(self._built(catalog, query))
+
+    def _built(self, catalog: Catalog, query: Query) -> Data:
         view = View(catalog=catalog, query=query, page=self.name)
         if not self.is_cached:
             return self.build(view)

@@ -4,6 +4,7 @@ Colours are classes of `style.css`. Texts in them are escaped.
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from markupsafe import Markup, escape
@@ -105,7 +106,9 @@ def _title(text: str) -> str:
     return f"<title>{_escaped(text)}</title>"
 
 
+@lru_cache(maxsize=4_096)
 def _escaped(text: str) -> str:
+    """Most parts of the pictures on a page have their labels and figures in common."""
     return str(escape(text if text.isascii() and text.isprintable() else visible(text)))
 
 

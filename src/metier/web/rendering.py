@@ -57,6 +57,7 @@ def environment() -> jinja2.Environment:
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        auto_reload=False,
     )
     made.filters.update(moment=moment, count=count, counted=counted, cut=cut, tone=tone)
     made.filters.update(markdown=rendered, address=address, as_text=as_text)
@@ -87,7 +88,9 @@ def environment() -> jinja2.Environment:
 
 
 def html(template: str, values: Mapping[str, Any], status: int = 200) -> HTMLResponse:
-    return HTMLResponse(environment().get_template(template).render(values), status)
+    pieces = environment().get_template(template).generate(values)
+    body = b"".join([piece.encode() for piece in pieces])  # ASCII apart is encoded at no cost
+    return HTMLResponse(body, status)
 
 
 class PlainJson(JSONResponse):

@@ -25,6 +25,7 @@ from metier.hosts.model import (
     Switch,
     Transcripts,
     Values,
+    Written,
 )
 from metier.hosts.settings import Entry, ServerList, SettingsFile
 from metier.hosts.skill_settings import (
@@ -188,8 +189,15 @@ HOST = Host(
             "skillOverrides",
             {"off": "off", "user-invocable-only": "manual", "name-only": "name-only"},
             _SETTINGS,
+            Written(("skillOverrides",), "map", "folder", "off"),
         ),
-        Switch("settings", "enabledPlugins", {"false": "off"}, _SETTINGS),
+        Switch(
+            "settings",
+            "enabledPlugins",
+            {"false": "off"},
+            _SETTINGS,
+            Written(("enabledPlugins",), "map", "plugin"),
+        ),
     ),
     listing=Listing(
         rule="least used lose text",

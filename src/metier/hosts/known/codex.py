@@ -20,6 +20,7 @@ from metier.hosts.model import (
     Source,
     Switch,
     Transcripts,
+    Written,
 )
 from metier.hosts.settings import Entry, ServerList, SettingsFile
 from metier.hosts.skill_settings import FoundSkill, HostSettings, SkillSettings, last_of
@@ -126,7 +127,13 @@ HOST = Host(
     keys={},
     switches=(
         _BESIDE,
-        Switch("settings", "skills.config.enabled", {"false": "off"}, "~/.codex/config.toml"),
+        Switch(
+            "settings",
+            "skills.config.enabled",
+            {"false": "off"},
+            "~/.codex/config.toml",
+            Written(("skills", "config"), "tables", "file"),
+        ),
     ),
     listing=Listing(
         rule="equal shares",

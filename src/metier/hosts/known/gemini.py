@@ -18,6 +18,7 @@ from metier.hosts.model import (
     Source,
     Switch,
     Transcripts,
+    Written,
 )
 from metier.hosts.settings import Entry, SettingsFile
 from metier.hosts.skill_settings import HostSettings, SkillSettings, last_of
@@ -89,7 +90,13 @@ HOST = Host(
     ),
     keys={},
     switches=(
-        Switch("settings", "skills.disabled", {"listed": "off"}, _SETTINGS),
+        Switch(
+            "settings",
+            "skills.disabled",
+            {"listed": "off"},
+            _SETTINGS,
+            Written(("skills", "disabled"), "list", "name"),
+        ),
         Switch("settings", "skills.enabled", {"false": "off"}, _SETTINGS),
     ),
     listing=Listing(

@@ -17,6 +17,7 @@ from metier.hosts.model import (
     SkillFolder,
     Source,
     Switch,
+    Written,
 )
 from metier.hosts.settings import MARK, ServerList, SettingsFile
 from metier.hosts.skill_settings import HostSettings, SkillSettings, merged_at
@@ -119,7 +120,13 @@ HOST = Host(
     switches=(
         Switch("front matter", "disable-model-invocation", {"true": "manual"}),
         Switch("front matter", "user-invocable", {"false": "model-only"}),
-        Switch("settings", "skills.entries", {"false": "off"}, "~/.openclaw/openclaw.json"),
+        Switch(
+            "settings",
+            "skills.entries",
+            {"false": "off"},
+            "~/.openclaw/openclaw.json",
+            Written(("skills", "entries"), "map", "name", inner=("enabled",)),
+        ),
     ),
     listing=Listing(
         rule="equal shares",

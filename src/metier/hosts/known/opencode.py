@@ -18,6 +18,7 @@ from metier.hosts.model import (
     Source,
     Switch,
     Transcripts,
+    Written,
 )
 from metier.hosts.settings import ServerList, SettingsFile
 from metier.hosts.skill_settings import FoundSkill, HostSettings, SkillSettings
@@ -138,7 +139,15 @@ HOST = Host(
     ),
     plugins=None,
     keys={"slash": FLAG},
-    switches=(Switch("settings", "permission.skill", {"deny": "off"}, "opencode.json"),),
+    switches=(
+        Switch(
+            "settings",
+            "permission.skill",
+            {"deny": "off"},
+            "opencode.json",
+            Written(("permission", "skill"), "map", "name", "deny", default="*"),
+        ),
+    ),
     listing=Listing(
         rule="all",
         fraction=None,

@@ -20,7 +20,7 @@ _TITLES = {
     "kind": "Kind",
     "source": "Source",
     "state": "State",
-    "host": "Loaded by",
+    "host": "Usable in",
     "agent": "Named by agent",
     "finding": "Finding",
     "capability": "Provides",

@@ -107,13 +107,12 @@ def _signal(text: str) -> float | None:
 
 def build(view: View) -> Data:
     asked = Asked.of(view.query)
-    offered = view.cached("offered", lambda: _offered(view.catalog))
+    offered, excluded = view.cached("known", lambda: _known(view.catalog))
     shown = {**asked._asdict(), "core": list(asked.core)}
     data = {"asked": shown, "offered": offered, "sessions": list(SESSIONS)}
     usual = {"limit": DEFAULT_ABILITIES, "budget": DEFAULT_MAX_TOKENS}
     if not asked.text:
         return {**data, "usual": usual, "answer": None, "command": []}
-    excluded = view.cached("excluded", lambda: _excluded_cards(view.catalog))
     answer = view.briefly(("answer", asked), lambda: _answer(view.catalog, asked, excluded))
     return {
         **data,
@@ -123,11 +122,13 @@ def build(view: View) -> Data:
     }
 
 
-def _offered(catalog: Catalog) -> dict[str, Offered]:
-    return {
+def _known(catalog: Catalog) -> tuple[dict[str, Offered], list[tuple[str, str]]]:
+    """The names that the fields offer, and the excluded cards with the reasons."""
+    offered = {
         "agents": Offered(catalog.names("agent")[:_MOST_NAMES]),
         "abilities": Offered(catalog.names("ability")[:_MOST_NAMES]),
     }
+    return offered, _excluded_cards(catalog)
 
 
 def _answer(catalog: Catalog, asked: Asked, excluded: Sequence[tuple[str, str]]) -> dict[str, Any]:

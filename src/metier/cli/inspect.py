@@ -1,0 +1,28 @@
+"""`metier inspect`"""
+
+import click
+
+from metier.cli.inspect_view import report
+from metier.cli.layout import paged
+from metier.cli.session import Session, metier_command
+from metier.flow.inspecting import inspect_source
+
+
+@metier_command("inspect", repeats=True)
+@click.argument("source", metavar="PATH|ARCHIVE|GIT-ADDRESS")
+@click.option("--all", "everything", is_flag=True, help="Show every finding, info too.")
+def command(session: Session, source: str, everything: bool) -> int:
+    """Say what something would add, and what to look at before you install it.
+
+    A folder, a file, a zip, tar or tar.gz archive, or a git address (https, ssh, file). Nothing of
+    it runs, and nothing is installed. Exit code 1 if there is something to look at.
+
+    It finds what its patterns know. "Nothing noteworthy" does not mean that it is safe.
+    """
+    with session.catalog() as catalog:
+        found = inspect_source(source, catalog.store)
+    if session.as_json:
+        session.print_json(found.to_json())
+    else:
+        paged(report(found, everything=everything))
+    return int(bool(found.noteworthy))
