@@ -3,12 +3,14 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 QUALITY ?= .venv-quality
+PEERS ?= .venv-peers
+SKILLS ?= 1000
 RELEASE ?= .venv-release
 SITE ?= .venv-site
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 HASHED := install --require-hashes --requirement
 
-.PHONY: demo test check format docs bench bench-quality screenshots site soak live requirements dist sbom smoke audit clean
+.PHONY: demo test check format docs bench bench-quality bench-peers screenshots site soak live requirements dist sbom smoke audit clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/metier demo
@@ -37,6 +39,9 @@ bench: $(VENV)/.installed-bench
 
 bench-quality: $(QUALITY)/.installed
 	$(QUALITY)/bin/python -m benchmarks.quality
+
+bench-peers: $(VENV)/.installed-dev
+	$(BIN)/python -m benchmarks.peers --environments $(PEERS) --skills $(SKILLS)
 
 screenshots: $(VENV)/.installed-dev
 	PYTHONPATH=. $(BIN)/python tools/screenshots.py
@@ -105,4 +110,4 @@ $(QUALITY)/.installed: pyproject.toml constraints.txt
 	@touch $@
 
 clean:
-	rm -rf $(VENV) $(QUALITY) $(RELEASE) $(SITE) build dist .hypothesis .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(QUALITY) $(PEERS) $(RELEASE) $(SITE) build dist .hypothesis .mypy_cache .ruff_cache
