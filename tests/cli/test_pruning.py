@@ -224,7 +224,7 @@ def test_nothing_is_removed_within_a_day_of_the_announcement(agents: Agents) -> 
         assert prune_daily(catalog, later) == Pruned()
         announce(later - DAY / 2)
         assert prune_daily(catalog, later) == Pruned()
-        announce(later - DAY - 1)  # the time is stored in whole milliseconds
+        announce(later - DAY - 1)  # its time is stored rounded
         assert prune_daily(catalog, later) == Pruned(runs=1)
         assert prune_daily(catalog, later) == Pruned()
 
