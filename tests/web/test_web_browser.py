@@ -146,6 +146,7 @@ def test_a_policy_is_tried_and_compared_with_before(watched: Watched) -> None:
     page.goto("/resolve?require=web-search&require=summarization")
     page.get_by_role("link", name="What if?").click()
     page.get_by_role("heading", name="Compared with before").wait_for()
+    page.wait_for_load_state()  # before that, no script answers a change of the form
     page.evaluate("window.isSame = true")
     page.get_by_label("selection-mode").select_option("cover")
     page.locator("#answer .panel ins", has_text="cover").wait_for()
