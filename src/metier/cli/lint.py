@@ -159,7 +159,7 @@ def _lint(
 
 
 def _owned(session: Session, owner: str, reported: Sequence[Reported]) -> list[Reported]:
-    """The findings of an owner. Raises `UsageError` if nobody owns anything."""
+    """The findings of an owner. Raises `UsageError` if no file has an owner."""
     if not owners_file(session.workspace()):
         hint = "it says which files belong to whom; GitHub and GitLab read it"
         message = "--owner needs a CODEOWNERS file"

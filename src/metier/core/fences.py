@@ -33,7 +33,7 @@ def fences_in(text: str) -> Fences:
     """The fenced code in `text`.
 
     A block in a block whose fences are as long ends the outer one: the last fence then opens a
-    block, but nobody forgot a fence. So a fence is unclosed only if their number is odd, and if
+    block, but no fence was forgotten. So a fence is unclosed only if their number is odd, and if
     text follows it.
     """
     if "```" not in text and "~~~" not in text:

@@ -53,7 +53,7 @@ def _recall5(result: CaseResult) -> float | None:
 
 
 def _ndcg10(result: CaseResult) -> float | None:
-    """Each right skill counts less the lower it stands; 1 if all of them come first."""
+    """Each right skill counts less the lower it ranks; 1 if all of them come first."""
     if not result.right:
         return None
     places = enumerate(result.ranked[:_CUTOFF], start=2)

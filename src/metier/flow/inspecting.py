@@ -175,7 +175,7 @@ class _Reading:
             yield noted("IN003", message, file.path, line, hint="find out what it sends, and where")
         if is_program and longest_line(text) > MINIFIED:
             kinds.add("obfuscation")
-            message = f"a line of {longest_line(text):,} characters, which nobody reads"
+            message = f"a line of {longest_line(text):,} characters, too long to read"
             yield noted("IN008", message, file.path, hint="ask for the plain code")
         if is_program:
             self.scripts.append(Script(shown_path(file.path), tuple(sorted(kinds))))

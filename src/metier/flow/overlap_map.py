@@ -58,7 +58,7 @@ class OverlapMap:
 
     least: float
     points: Sequence[Point]
-    """Of skills with the same text the first stands for all."""
+    """Of skills with the same text the first represents all."""
     edges: Sequence[Edge]
     """The most overlapping first."""
     clusters: Sequence[Cluster]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _DAY = 86_400.0
 _SESSION_DAYS = 365
-"""Counts of sessions hold no text, and say which skills nobody uses: they are kept longer."""
+"""Counts of sessions hold no text, and say which skills are never used: they are kept longer."""
 _AT_ONCE = 200
 
 

@@ -19,7 +19,7 @@ _PROGRAMS = (b"\x7fELF", b"MZ", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe", b"\x00
 _TAR_MARK, _TAR_MARK_AT = b"ustar", 257
 _MOST_LONG_NAME = 1_000
 _DOCUMENTS = (".docx", ".xlsx", ".pptx", ".odt", ".ods", ".odp", ".epub")
-"""Zip files that nobody unpacks."""
+"""Zip files that are not unpacked by hand."""
 
 
 def noted(

@@ -111,7 +111,7 @@ class Overlap:
     """The overlap from which on a pair counts."""
     same: Sequence[SameText]
     pairs: Sequence[OverlapPair]
-    """The pairs that overlap most; of skills with the same text the first stands for all."""
+    """The pairs that overlap most; of skills with the same text the first represents all."""
     overlaps: Sequence[float]
     """Of all pairs that count, the highest first."""
     clusters: Sequence[Cluster]

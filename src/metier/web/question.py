@@ -61,7 +61,7 @@ class Question(NamedTuple):
 
     @classmethod
     def from_text(cls, text: str) -> "Question":
-        """The question of an address, from what stands after its `?`."""
+        """The question of an address, from what follows its `?`."""
         return cls.of(Query(parse_qsl(text, max_num_fields=500)))
 
     @property

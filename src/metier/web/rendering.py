@@ -1,4 +1,4 @@
-"""Templates: everything is escaped, and characters that nobody sees are written out."""
+"""Templates: everything is escaped, and invisible characters are written out."""
 
 import json
 from collections.abc import Mapping
@@ -94,7 +94,7 @@ def html(template: str, values: Mapping[str, Any], status: int = 200) -> HTMLRes
 
 
 class PlainJson(JSONResponse):
-    """JSON in which characters that nobody sees are escaped."""
+    """JSON in which invisible characters are escaped."""
 
     def render(self, content: Any) -> bytes:
         text = json.dumps(content, ensure_ascii=False, default=to_plain, allow_nan=False, indent=2)

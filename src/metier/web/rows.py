@@ -41,7 +41,7 @@ def _title(table: Table, column: Column) -> str:
 
 
 def _start(column: Column) -> str:
-    """The tag of a cell; on a narrow window a figure stands beside the title of its column."""
+    """The tag of a cell; on a narrow window a figure is shown beside the title of its column."""
     title = f' data-of="{text_html(column.title)}"' if column.kind in _FIGURES else ""
     return f'<td class="{column.kind}"{title}>'
 
