@@ -17,7 +17,6 @@ from metier.core.keywords import KeywordFinder, _may_overlap
 from metier.core.markdown import code_and_comments
 from metier.core.nearest import Nearest, nearest
 from metier.core.relevance import occurrences
-from metier.core.sentences import whole_sentences
 from metier.core.templates import TemplateError, compiled_text, compiled_value
 from metier.core.terms import searchable, terms
 from metier.core.text import printable, words
@@ -29,6 +28,7 @@ from metier.install import plugins, splice, toml
 from metier.lint import skills
 from metier.lint.agents import lint_agent, validate_agent
 from metier.lint.fix import fix
+from metier.lint.fix_description import whole_sentences
 from metier.lint.settings import SettingsFile, lint_capabilities
 from metier.lint.skills import lint_skill
 from metier.lint.tiers import lint_agents_file

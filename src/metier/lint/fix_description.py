@@ -3,7 +3,6 @@
 import re
 
 from metier.core.paragraph import first_paragraph
-from metier.core.sentences import whole_sentences
 from metier.core.text import is_cjk, words
 from metier.lint.fix_lines import (
     TOP_LEVEL_KEY,
@@ -32,6 +31,9 @@ _SAYS_WHAT_IT_DOES = frozenset(
     )
 )  # fmt: skip
 """Headings below which a text says what a skill is for."""
+_SENTENCE_END = re.compile(r"[.!?][\"')\]*_`]*(?=\s)|[。！？][”’）」』]*|\n[ \t]*(?=\n)")
+_ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|incl|Dr|Mr|Mrs|No)|\b[A-Za-z])\.$")
+_LONGEST_ABBREVIATION = 8
 
 
 def described_by(text: str) -> str:
@@ -120,3 +122,15 @@ def _with_lead(text: str, lead: str) -> str:
     body = text[closed.end() :]
     between = "" if body.startswith(("\n", "\r\n")) else end
     return head + end + lead.replace("\n", end) + end + between + body
+
+
+def whole_sentences(text: str, longest: int) -> str:
+    """`text`, or as many whole sentences of its start as fit; empty if not even one does."""
+    if len(text) <= longest:
+        return text
+    last = 0
+    for end in _SENTENCE_END.finditer(text, 0, min(len(text), longest + 1)):
+        before = text[max(0, end.end() - _LONGEST_ABBREVIATION) : end.end()]
+        if end.end() <= longest and not _ABBREVIATION.search(before):
+            last = end.end()
+    return text[:last].rstrip()

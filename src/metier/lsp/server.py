@@ -20,8 +20,8 @@ from metier.catalog import Catalog
 from metier.errors import MetierError
 from metier.findings import errors
 from metier.flow.cursor import Cursor, cursor_at
+from metier.flow.editing import moved
 from metier.flow.key_help import Known, fitting, hover, named_by, offers
-from metier.flow.moved_lines import moved
 from metier.lsp import answers
 from metier.lsp.folder import Folder, folder_around
 from metier.lsp.positions import Lines

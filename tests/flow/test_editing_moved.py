@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metier.flow.moved_lines import moved
+from metier.flow.editing import moved
 from metier.values.outcomes import Issue
 
 LINES = st.lists(st.text(alphabet="ab", max_size=2), min_size=1, max_size=8)
