@@ -43,8 +43,26 @@ class UsageError(MetierError):
 
 
 class ConfigError(MetierError):
+    """Also says which `setting` is wrong, or the `line` and `column` of a file that is no TOML."""
+
     exit_code = 2
     default_code = "CONFIG_INVALID"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        setting: str = "",
+        line: int = 0,
+        column: int = 0,
+        code: str | None = None,
+        where: str = "",
+        hint: str = "",
+    ) -> None:
+        super().__init__(message, code=code, where=where, hint=hint)
+        self.setting = setting
+        self.line = line
+        self.column = column
 
 
 class TrustError(MetierError):

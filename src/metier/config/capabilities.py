@@ -40,6 +40,7 @@ def read_capabilities(table: Any, source: str) -> CapabilitiesConfig:
             known = [*profiles, *PROFILES]
             raise ConfigError(
                 f"'capabilities.agents.{agent}' names an unknown profile, '{profile}'",
+                setting=dotted(("capabilities", "agents", agent)),
                 where=source,
                 hint=did_you_mean(profile, known, "[capabilities.profiles.NAME]"),
             )
@@ -102,8 +103,9 @@ def _respelled(table: Any, at: KeyPath, source: str) -> Any:
     for key, value in table.items():
         name = _BY_LOOSE_KEY.get(loose_key(key)) or str(key)
         if name in spelled:
-            message = f"'{dotted((*at, name))}' is set twice, in two spellings"
-            raise ConfigError(message, where=source)
+            setting = dotted((*at, name))
+            message = f"'{setting}' is set twice, in two spellings"
+            raise ConfigError(message, setting=setting, where=source)
         if name == "profiles" and isinstance(value, Mapping):
             value = {
                 one: _respelled(inner, (*at, name, one), source) for one, inner in value.items()

@@ -44,7 +44,7 @@ def check(value: Any, field: Field, at: KeyPath, source: str) -> None:
     for flaw in check_value(value, field, at):
         if flaw.problem == "unknown" and flaw.known:
             raise unknown_setting(dotted(flaw.at), str(flaw.at[-1]), flaw.known, source)
-        raise ConfigError(flaw.message, where=source)
+        raise ConfigError(flaw.message, setting=dotted(flaw.at), where=source)
 
 
 def plain(value: Any, field: Field) -> Any:
@@ -157,7 +157,7 @@ def _mounts(tables: list[Any], source: str) -> tuple[Mount, ...]:
         mounts.append(Mount(path=path, label=label))
     if len({mount.label for mount in mounts}) < len(mounts):
         message = "two mounts have the same label"
-        raise ConfigError(message, where=source, hint="give each a 'label'")
+        raise ConfigError(message, setting="mounts", where=source, hint="give each a 'label'")
     return tuple(mounts)
 
 
@@ -174,6 +174,7 @@ def _url_file(text: str, source: str) -> str:
     if text and not text.startswith(("/", "~")) and not os.path.isabs(text):
         raise ConfigError(
             "'state.url-file' must be an absolute path, or start with ~",
+            setting="state.url-file",
             where=source,
             hint="such as ~/.config/metier/database-url",
         )
@@ -206,11 +207,13 @@ def _teams(table: Mapping[str, Any], source: str) -> tuple[Team, ...]:
         team = _team(key, entry, source)
         if team.folder in folders:
             message = f"the folder '{team.folder}' has two teams"
-            raise ConfigError(message, where=source, hint="remove one of the two tables")
+            hint = "remove one of the two tables"
+            raise ConfigError(message, setting=dotted(("teams", key)), where=source, hint=hint)
         if team.name in by_name:
             both = f"{by_name[team.name].folder} and {team.folder}"
             message = f"two teams are called '{team.name}': {both}"
-            raise ConfigError(message, where=source, hint="give one of them another 'name'")
+            hint = "give one of them another 'name'"
+            raise ConfigError(message, setting=dotted(("teams", key)), where=source, hint=hint)
         folders.add(team.folder)
         by_name[team.name] = team
     return tuple(by_name.values())
@@ -261,7 +264,7 @@ _CONDITIONS = {"regex", "must-match", *_OF_FIELDS}
 
 
 def wrong(key: str, wanted: str, source: str) -> ConfigError:
-    return ConfigError(f"'{key}' must be {wanted}", where=source)
+    return ConfigError(f"'{key}' must be {wanted}", setting=key, where=source)
 
 
 _MAKERS: dict[str, Callable[[Any, str], Any]] = {

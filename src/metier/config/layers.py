@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from metier.config.settings import SETTINGS, class_of, unknown_setting
 from metier.core.paths import is_inside
@@ -10,6 +10,9 @@ from metier.errors import ConfigError
 from metier.storage.places import config_folder
 from metier.storage.room import read_regular
 from metier.storage.workspace import SETTINGS_FILE
+
+if TYPE_CHECKING:
+    from metier.core.toml import TomlError
 
 ENVIRONMENT = "environment"
 LARGEST = 1 << 20
@@ -80,8 +83,7 @@ def layer_of_text(text: str, source: str, *, is_users: bool) -> Layer:
     try:
         table = toml_of(text)
     except TomlError as error:
-        hint = "correct the file there"
-        raise ConfigError(f"not valid TOML: {error}", where=source, hint=hint) from None
+        raise _no_toml(error, source) from None
     return _layer(source, is_users, _flat(table, source))
 
 
@@ -90,6 +92,7 @@ def _layer(source: str, is_users: bool, values: dict[str, Any]) -> Layer:
         if class_of(key) == "user" and not is_users:
             raise ConfigError(
                 f"'{key}' counts in your own settings only",
+                setting=key,
                 where=source,
                 hint=f"move it to {user_settings()}",
             )
@@ -130,8 +133,7 @@ def _toml(file: str, workspace: str, *, required: bool = False) -> dict[str, Any
             raise OSError(None, "a link leads out of the workspace")
         return toml_of(read_regular(real, LARGEST).decode())
     except TomlError as error:
-        hint = "correct the file there"
-        raise ConfigError(f"not valid TOML: {error}", where=file, hint=hint) from None
+        raise _no_toml(error, file) from None
     except UnicodeDecodeError:
         raise ConfigError("the file is not UTF-8", where=file, hint="save it as UTF-8") from None
     except OSError as error:
@@ -142,6 +144,16 @@ def _toml(file: str, workspace: str, *, required: bool = False) -> dict[str, Any
             where=file,
             hint="check the path given with --config" if required else "",
         ) from None
+
+
+def _no_toml(error: "TomlError", file: str) -> ConfigError:
+    return ConfigError(
+        f"not valid TOML: {error}",
+        line=error.line,
+        column=error.column,
+        where=file,
+        hint="correct the file there",
+    )
 
 
 def _flat(table: Any, source: str) -> dict[str, Any]:

@@ -283,7 +283,7 @@ def unknown_setting(key: str, name: str, known: Iterable[str], source: str) -> C
     """The error for `key`, called `name` among the `known` ones."""
     near = nearest(name, known)
     hint = f"did you mean '{near}'?" if near else f"known: {', '.join(known)}"
-    return ConfigError(f"unknown setting '{key}'", where=source, hint=hint)
+    return ConfigError(f"unknown setting '{key}'", setting=key, where=source, hint=hint)
 
 
 def class_of(key: str) -> SettingClass:

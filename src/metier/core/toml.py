@@ -17,8 +17,17 @@ _TOKEN = re.compile(
 """Comments and strings are skipped. Numbers that Python would not print are rejected."""
 
 
+_POSITION = re.compile(r"\(at line (\d+), column (\d+)\)\Z")
+"""How `tomllib` says where an error is; before Python 3.14 it says so in words only."""
+
+
 class TomlError(ValueError):
-    """Why a text is not valid TOML, with the line."""
+    """Why a text is not valid TOML, and where if that is known."""
+
+    def __init__(self, message: str, line: int = 0, column: int = 0) -> None:
+        super().__init__(message)
+        self.line = line
+        self.column = column
 
 
 def toml_of(text: str, parse_float: Callable[[str], Any] = float) -> dict[str, Any]:
@@ -32,7 +41,8 @@ def toml_of(text: str, parse_float: Callable[[str], Any] = float) -> dict[str, A
     except RecursionError:
         raise TomlError("it is nested too deeply") from None
     except ValueError as error:
-        raise TomlError(str(error)) from None
+        said = _POSITION.search(str(error))
+        raise TomlError(str(error), *map(int, said.groups() if said else ())) from None
 
 
 def _check_bounds(text: str) -> None:
@@ -52,4 +62,4 @@ def _check_bounds(text: str) -> None:
             problem = f"nested deeper than {DEEPEST} levels"
         if problem:
             line = text.count("\n", 0, token.start()) + 1
-            raise TomlError(f"{problem} (at line {line})")
+            raise TomlError(f"{problem} (at line {line})", line, 1)

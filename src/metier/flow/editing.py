@@ -5,7 +5,6 @@ as everywhere else, and nothing of its settings beyond comfort counts.
 """
 
 import os
-import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -33,8 +32,6 @@ from metier.values.outcomes import Issue
 CROSS_FILE = "XF"
 """The family of findings that need other files."""
 SETTINGS_CODE = "CONFIG_INVALID"
-_AT_LINE = re.compile(r"\(at line (\d+)(?:, column (\d+))?\)")
-_QUOTED = re.compile(r"'([^']+)'")
 
 
 class SettingsProblem(NamedTuple):
@@ -177,8 +174,7 @@ class Editing:
             with rules if self.boundary.config.is_trusted else OwnRules((), ()) as checked:
                 checked.check()
         except ConfigError as error:
-            line, column = _place(error.message, text)
-            return [SettingsProblem(error.message, line, column, error.hint)]
+            return [SettingsProblem(error.message, *_location(error, text), error.hint)]
         return []
 
     def settings_issues(self, catalog: Queries) -> list[Issue]:
@@ -219,13 +215,11 @@ _ENDINGS = {
 }
 
 
-def _place(message: str, text: str) -> tuple[int, int]:
-    """The line and column that a message is about: as it says, or where the setting is named."""
-    said = _AT_LINE.search(message)
-    if said is not None:
-        return int(said[1]), int(said[2] or 1)
-    quoted = _QUOTED.search(message)
-    for name in reversed(quoted[1].replace('"', "").split(".")) if quoted else ():
+def _location(error: ConfigError, text: str) -> tuple[int, int]:
+    """The line and column of an error: those of wrong TOML, or where the setting is named."""
+    if error.line:
+        return error.line, error.column
+    for name in reversed(error.setting.replace('"', "").split(".")):
         for number, line in enumerate(text.split("\n"), start=1):
             column = line.partition("#")[0].find(name)
             if column >= 0:

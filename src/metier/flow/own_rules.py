@@ -161,8 +161,9 @@ class OwnRules:
 
 
 def _invalid(rule: RuleSetting, problem: str) -> ConfigError:
-    message = f"'lint.rules.{rule.code}' has no valid regular expression: {problem}"
-    return ConfigError(message, hint="correct it in the settings")
+    setting = f"lint.rules.{rule.code}"
+    message = f"'{setting}' has no valid regular expression: {problem}"
+    return ConfigError(message, setting=setting, hint="correct it in the settings")
 
 
 def _input(kind: Kind, path: str, raw: bytes, parsed: Parsed) -> RuleInput | None:
