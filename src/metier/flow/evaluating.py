@@ -31,7 +31,7 @@ OnProgress = Callable[[int, int], None]
 """Called with the number of cases done and to do."""
 
 
-class Asked(Protocol):
+class EvaluatedCatalog(Protocol):
     """A catalog, as far as evaluations ask it."""
 
     store: Store
@@ -61,13 +61,13 @@ class Asked(Protocol):
     def names(self, kind: Kind, *, excluded: bool = False) -> list[str]: ...
 
 
-def read_cases(catalog: Asked, files: Sequence[str], *, finds: bool = True) -> Cases:
+def read_cases(catalog: EvaluatedCatalog, files: Sequence[str], *, finds: bool = True) -> Cases:
     """The cases in these files and folders, or if there are none given, in the workspace."""
     return cases_of(files, catalog.workspace, _SkillsByFolder(catalog).name, finds=finds)
 
 
 def evaluate(
-    catalog: Asked,
+    catalog: EvaluatedCatalog,
     read: Cases,
     *,
     host: str | None = None,
@@ -108,7 +108,7 @@ def evaluation_of(
 class _SkillsByFolder:
     """The names of skills by their folders; read once, when a file is beside a skill."""
 
-    def __init__(self, catalog: Asked) -> None:
+    def __init__(self, catalog: EvaluatedCatalog) -> None:
         self._catalog = catalog
         self._known: dict[str, str] | None = None
 
@@ -123,7 +123,7 @@ class _SkillsByFolder:
 class Names:
     """What the names in cases mean in a catalog."""
 
-    def __init__(self, catalog: Asked) -> None:
+    def __init__(self, catalog: EvaluatedCatalog) -> None:
         self._catalog = catalog
         self._skills: dict[str, tuple[str, str]] = {}
         self._others: dict[Kind, set[str]] = {}
@@ -182,7 +182,7 @@ class Names:
 class _Scorer:
     """Asks the catalog about one case after another."""
 
-    def __init__(self, catalog: Asked, host: str | None) -> None:
+    def __init__(self, catalog: EvaluatedCatalog, host: str | None) -> None:
         self._catalog = catalog
         self._host = host
         self._names = Names(catalog)

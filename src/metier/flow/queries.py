@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from metier.core.ranking import Task
     from metier.flow.encoding import Encoding
     from metier.flow.eval_drafts import Drafts
-    from metier.flow.evaluating import Asked
+    from metier.flow.evaluating import EvaluatedCatalog
     from metier.flow.evaluating import OnProgress as OnCase
     from metier.flow.host_skills import HostLooks, HostView, Verdict
     from metier.flow.listing import HostListing
@@ -315,7 +315,7 @@ class Queries:
         )  # fmt: skip
 
     def evaluate(
-        self: "Asked",
+        self: "EvaluatedCatalog",
         files: Sequence[str] = (),
         *,
         cases: "Sequence[EvalCase]" = (),
