@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metier.core.text import jaccard, words
+from metier.core.text import words
 
 
 @pytest.mark.parametrize(
@@ -106,10 +106,3 @@ def test_one_foreign_word_does_not_change_how_the_ascii_ones_are_read(
     text: str, foreign: str
 ) -> None:
     assert words(f"{text} {foreign}") == [*words(text), foreign]
-
-
-def test_jaccard_is_shared_over_all() -> None:
-    assert jaccard(frozenset("ab"), frozenset("bc")) == 1 / 3
-    assert jaccard(frozenset("ab"), frozenset("ab")) == 1.0
-    assert jaccard(frozenset("a"), frozenset()) == 0.0
-    assert jaccard(frozenset(), frozenset()) == 0.0

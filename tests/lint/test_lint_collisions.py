@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metier.core.text import jaccard
 from metier.flow.linting import lint_files
 from metier.lint.collisions import Subject, lint_collisions, near_pairs
 from metier.load import read_skills
@@ -131,7 +130,8 @@ def brute_force(bags: list[frozenset[str]], groups: list[str]) -> list[tuple[int
     pairs = []
     for later, bag in enumerate(bags):
         for earlier in range(later):
-            share = jaccard(bag, bags[earlier])
+            all_words = bag | bags[earlier]
+            share = len(bag & bags[earlier]) / len(all_words) if all_words else 0.0
             large_enough = min(len(bag), len(bags[earlier])) >= 5
             if large_enough and share >= 0.75 and groups[earlier] != groups[later]:
                 pairs.append((later, earlier, share))

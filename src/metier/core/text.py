@@ -94,9 +94,3 @@ def is_cjk(char: str) -> bool:
 def routing_text(description: str, when_to_use: str) -> str:
     """Joined as in Claude Code."""
     return f"{description} - {when_to_use}" if when_to_use else description
-
-
-def jaccard(left: frozenset[str], right: frozenset[str]) -> float:
-    """Shared elements over all elements; 0.0 when both are empty."""
-    union = len(left | right)
-    return len(left & right) / union if union else 0.0

@@ -23,8 +23,6 @@ class Kind(NamedTuple):
     title: str
     value: Callable[[CaseResult], float | None]
     """What a case adds; None if it does not count."""
-    is_good: bool = True
-    """Whether more is better."""
 
 
 # What a case adds
@@ -85,12 +83,12 @@ def _cards(result: CaseResult) -> float | None:
 
 FIGURES: Mapping[str, Kind] = {
     "recall": Kind("recall", _recall),
-    "falseFires": Kind("false fires", _false_fires, is_good=False),
+    "falseFires": Kind("false fires", _false_fires),
     "hit1": Kind("hit@1", _hit1),
     "recall5": Kind("recall@5", _recall5),
     "ndcg10": Kind("nDCG@10", _ndcg10),
-    "silent": Kind("silent", _silent, is_good=False),
-    "speaksWrongly": Kind("speaks wrongly", _speaks_wrongly, is_good=False),
+    "silent": Kind("silent", _silent),
+    "speaksWrongly": Kind("speaks wrongly", _speaks_wrongly),
     "agents": Kind("agents", _agents),
     "cards": Kind("cards", _cards),
 }

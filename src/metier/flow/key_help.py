@@ -31,8 +31,6 @@ _POLICY_CHOICES = {
     "selection-mode": ("single", "cover"),
     "on-missing-required": STRICTNESS,
 }
-Target = tuple[str, str]
-"""What a word names: `capability` or a kind of document, and its name."""
 _NAMED: dict[tuple[Kind, tuple[str, ...]], str] = {
     ("skill", ("capabilities",)): "capability",
     ("skill", ("metadata", "capabilities")): "capability",

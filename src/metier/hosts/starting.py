@@ -32,8 +32,6 @@ class Start(NamedTuple):
     arguments: tuple[str, ...]
     """The host answers the prompt after them, and ends."""
     configure: Callable[[Surroundings], Started]
-    takes_context: bool = False
-    """Whether the settings can say how large the model's context is."""
     after: tuple[str, ...] = ()
     """Arguments after the prompt."""
     keeps: tuple[str, ...] = ()

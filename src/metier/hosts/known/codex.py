@@ -236,7 +236,7 @@ HOST = Host(
     skill_settings=SkillSettings(
         ".codex/config.toml", (".codex/config.toml",), _settings, ("CODEX_HOME", ".codex")
     ),
-    start=Start("codex", ("exec", "--skip-git-repo-check"), _started, takes_context=True),
+    start=Start("codex", ("exec", "--skip-git-repo-check"), _started),
     tools=HostTools(
         (
             shell_tool(

@@ -222,7 +222,7 @@ HOST = Host(
         SkillFolder("opencode-old-user", "~/.config/opencode/skill", 10),
     ),
     skill_settings=SkillSettings(".config/opencode/opencode.json", ("opencode.json",), _settings),
-    start=Start("opencode", ("run",), _started, takes_context=True, keeps=("permission",)),
+    start=Start("opencode", ("run",), _started, keeps=("permission",)),
     tools=HostTools(
         (skill_tool("skill", "name"), file_tool("read", "filePath"), shell_tool("bash", "command")),
         "skill",
