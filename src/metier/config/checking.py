@@ -8,6 +8,7 @@ from typing import Any
 
 from metier.config.database_url import DatabaseUrl, check_no_secret, check_url
 from metier.config.settings import SETTINGS, unknown_setting
+from metier.config.variables import VARIABLES
 from metier.errors import ConfigError
 from metier.values.checks import Field, check_value, dotted
 from metier.values.files import KeyPath
@@ -164,7 +165,7 @@ def _mounts(tables: list[Any], source: str) -> tuple[Mount, ...]:
 def _state_url(text: str, source: str) -> DatabaseUrl:
     """Only the environment may bring a password."""
     check_url(text, source)
-    if source != SETTINGS["state.url"].variable:
+    if source != VARIABLES["state.url"]:
         check_no_secret(text, source)
     return DatabaseUrl(text)
 

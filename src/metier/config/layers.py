@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
-from metier.config.settings import SETTINGS, class_of, unknown_setting
+from metier.config.variables import VARIABLES
 from metier.core.paths import is_inside
 from metier.errors import ConfigError
 from metier.storage.places import config_folder
@@ -13,8 +13,6 @@ from metier.storage.workspace import SETTINGS_FILE
 
 ENVIRONMENT = "environment"
 LARGEST = 1 << 20
-_TABLES = {key.partition(".")[0] for key in SETTINGS if "." in key}
-VARIABLES = {key: setting.variable for key, setting in SETTINGS.items() if setting.variable}
 
 
 class Layer(NamedTuple):
@@ -86,6 +84,11 @@ def layer_of_text(text: str, source: str, *, is_users: bool) -> Layer:
 
 
 def _layer(source: str, is_users: bool, values: dict[str, Any]) -> Layer:
+    owner: Literal["user", "workspace"] = "user" if is_users else "workspace"
+    if not values:
+        return Layer(source, owner, values)
+    from metier.config.settings import class_of  # a large table, and many files set nothing
+
     for key in values:
         if class_of(key) == "user" and not is_users:
             raise ConfigError(
@@ -93,7 +96,7 @@ def _layer(source: str, is_users: bool, values: dict[str, Any]) -> Layer:
                 where=source,
                 hint=f"move it to {user_settings()}",
             )
-    return Layer(source, "user" if is_users else "workspace", values)
+    return Layer(source, owner, values)
 
 
 def _from_environment(environ: Mapping[str, str]) -> Layer:
@@ -148,9 +151,14 @@ def _flat(table: Any, source: str) -> dict[str, Any]:
     """`{"lint": {"select": …}}` as `{"lint.select": …}`; unknown keys are rejected."""
     if not isinstance(table, dict):
         raise ConfigError("[tool.metier] is not a table", where=source)
+    if not table:
+        return {}
+    from metier.config.settings import SETTINGS, unknown_setting  # see above
+
+    tables = {key.partition(".")[0] for key in SETTINGS if "." in key}
     flat: dict[str, Any] = {}
     for key, value in table.items():
-        if key in _TABLES and isinstance(value, dict):
+        if key in tables and isinstance(value, dict):
             flat.update({f"{key}.{inner}": entry for inner, entry in value.items()})
         else:
             flat[key] = value

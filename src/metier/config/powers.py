@@ -7,10 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from metier.config.layers import Layer
-from metier.config.merging import is_inside_text
-from metier.config.settings import class_of, entries
 from metier.core.digests import sha256
-from metier.core.paths import is_inside
+from metier.core.paths import is_inside, is_inside_text
 from metier.storage.room import regular_digest
 from metier.values.trust import NOTHING, Consent
 
@@ -106,6 +104,10 @@ def _json_digest(value: Any) -> str:
 def power_settings(layers: Sequence[Layer], workspace: str) -> dict[str, Any]:
     """What the workspace sets beyond comfort, each entry from the strongest layer."""
     found: dict[str, Any] = {}
+    if not any(layer.values for layer in layers):
+        return found
+    from metier.config.settings import class_of, entries  # a large table
+
     for layer in layers:
         for key, value in entries(layer.values):
             if class_of(key) == "comfort":

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _LARGEST_OWNERS = 3 * 1024 * 1024
 _ORDER: dict[Severity, int] = {"error": 0, "warning": 1, "info": 2}
-_NUMBER = re.compile(r"[0-9][0-9,.]*")
+_NUMBER = r"[0-9][0-9,.]*"
 Key = tuple[str, str, str]
 """Path, code and message; the same after lines moved and figures changed."""
 
@@ -43,7 +43,7 @@ class Reported(NamedTuple):
 def steady(message: str) -> str:
     """A message without figures, and without paths: these depend on the current folder."""
     words = ("…" if "/" in word else word for word in message.split())
-    return _NUMBER.sub("#", " ".join(words))
+    return re.sub(_NUMBER, "#", " ".join(words))
 
 
 def fingerprints(reported: Sequence[Reported]) -> list[str]:

@@ -15,9 +15,9 @@ from metier.discover.plugins import MANIFEST, PLUGIN_FOLDER
 from metier.lint.bundles import Bundle, lint_bundle
 from metier.lint.plugins import lint_marketplace, lint_plugin
 from metier.storage.room import read_regular
-from metier.values.documents import Skill
 from metier.values.files import NOT_ENTERED, SKILL_NAMES, Entry, Found
 from metier.values.outcomes import Issue, same_command
+from metier.values.skills import Skill
 
 MOST_FILES = 200
 """In the folder of one skill; of more, none is reported as unmentioned."""

@@ -1,19 +1,14 @@
 """Rules for the text of a skill: one pass each, and none over a text without what they look for."""
 
 import re
+from functools import cache
 from itertools import islice
 
 from metier.core.fences import Fences, fences_in, is_inline_code
-from metier.hosts.known import HOSTS
 from metier.lint.noting import Findings
 from metier.safety.disguise import find_hidden, find_override_phrases, may_hide
-from metier.values.documents import Skill
+from metier.values.skills import Skill
 
-_REPLACED = {
-    host.title: re.compile(host.values.replaced)
-    for host in HOSTS.values()
-    if host.values is not None
-}
 _TAKES_ARGUMENTS = ("argument-hint", "arguments")
 _ARGUMENTS = "$ARGUMENTS"
 _HOME = re.compile(r"(?<![\w/.~-])(?:/home/|/Users/|[A-Za-z]:\\Users\\)([A-Za-z][\w.-]*)")
@@ -103,7 +98,7 @@ def _check_overrides(body: str, found: Findings) -> None:
 def _check_replaced(skill: Skill, found: Findings) -> None:
     """Report the first `$1` in code that is not meant as an argument of the skill."""
     takes = _ARGUMENTS in skill.body or any(key in skill.data for key in _TAKES_ARGUMENTS)
-    for title, pattern in _REPLACED.items():
+    for title, pattern in _replaced().items():
         if not pattern.search(skill.body):
             continue
         fences = fences_in(skill.body)
@@ -118,6 +113,15 @@ def _check_replaced(skill: Skill, found: Findings) -> None:
             message = f"{title} replaces '{shown}'{more} in code by an argument of the skill"
             hint = f"write '\\{shown}', or keep the code in a file beside SKILL.md"
             found.add_in_body("SK323", message, places[0], hint)
+
+
+@cache
+def _replaced() -> dict[str, re.Pattern[str]]:
+    """What each host replaces by an argument."""
+    from metier.hosts.known import HOSTS  # few texts have a dollar sign
+
+    hosts = HOSTS.values()
+    return {host.title: re.compile(host.values.replaced) for host in hosts if host.values}
 
 
 def _is_replaced(body: str, at: int, fences: Fences, *, takes: bool) -> bool:

@@ -1,57 +1,29 @@
 """Rules for SKILL.md: the Agent Skills format, and what makes a skill hard to find."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import lru_cache
-from sys import maxsize
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from metier.core.coerce import scalar_text_of
 from metier.core.names import LONGEST_NAME, is_capability_name, loose_key, slug
 from metier.core.nearest import nearest, suggestion
 from metier.core.text import is_cjk
-from metier.hosts.known import HOSTS
-from metier.hosts.model import Host
 from metier.lint.bodies import lint_body
 from metier.lint.noting import Findings
 from metier.lint.values import lint_values, readers_of
 from metier.values.checks import TYPES, Field
-from metier.values.contracts import Contract
-from metier.values.documents import Skill
 from metier.values.fields import SKILL, spellings
 from metier.values.files import Matter
 from metier.values.outcomes import Issue
-from metier.values.policy import Policy
+from metier.values.skills import Skill
+
+if TYPE_CHECKING:
+    from metier.values.contracts import Contract
 
 LONGEST_DESCRIPTION = 1024
 _FORMAT = ("claude.ai", "skills-ref")
 """What holds skills to the limits of the format, besides hosts."""
-_LIMITED = tuple(
-    host.name
-    for host in HOSTS.values()
-    if LONGEST_DESCRIPTION
-    in (
-        host.loading.longest_description if host.loading else None,
-        host.listing.longest if host.listing else None,
-    )
-)
-"""The hosts that drop a skill with a longer description, or cut it."""
-_NAME_RULES = [
-    (
-        host.name,
-        host.loading.longest_name if isinstance(host.loading.longest_name, int) else maxsize,
-        re.compile(host.loading.name_pattern or "(?s:.*)"),
-    )
-    for host in HOSTS.values()
-    if host.loading is not None
-]
-"""Hosts with the most characters and the form of a name."""
-ROUTING_TEXT_SHOWN = {
-    host.name: host.listing.longest
-    for host in HOSTS.values()
-    if "when_to_use" in host.keys and host.listing and isinstance(host.listing.longest, int)
-}
-"""The hosts that read `when_to_use`, and the characters that they show with the description."""
 SHORTEST_USEFUL_DESCRIPTION = 20
 """About three words."""
 LONGEST_COMPATIBILITY = 500
@@ -105,48 +77,17 @@ def lint_skill(skill: Skill, matter: Matter) -> list[Issue]:
     return found.issues
 
 
-def _contract_findings(contract: Contract) -> Iterator[tuple[str, str, str]]:
+def _contract_findings(contract: "Contract") -> Iterator[tuple[str, str, str]]:
     """The code, message and hint of each finding in a contract, beyond its grammar."""
     claims = len(contract.provides)
     if claims > MOST_FREE_CLAIMS:
         message = f"contract: it claims {claims} capabilities; more than {MOST_FREE_CLAIMS}"
         yield "DC405", f"{message} lower the score", "name what it really provides, or split it"
+    from metier.values.policy import Policy  # few skills have a contract
+
     _, warnings = Policy().with_contract(contract.policy)
     for warning in warnings:
         yield "DC406", f"contract: {warning}", "correct the key or the value in Pol(...)"
-
-
-def lint_switch(skill: Skill, matter: Matter, hosts: Sequence[Host]) -> list[Issue]:
-    """The finding that these hosts ignore `disable-model-invocation`."""
-    if not hosts or not skill.is_manual:
-        return []
-    found = Findings(skill.path, matter)
-    hint = "keep it in a folder of hosts that honour it, such as .claude/skills"
-    for host in hosts:
-        for file in (one.file for one in host.switches if one.at == "file beside"):
-            hint += f"; for {host.title} add {file} beside it: metier explain SK317"
-    message = f"{_ignore(hosts)} 'disable-model-invocation': the model may start this skill there"
-    names = tuple(host.name for host in hosts)
-    found.add("SK317", message, ("disable-model-invocation",), hint, names)
-    return found.issues
-
-
-def lint_hidden_switch(skill: Skill, matter: Matter, hosts: Sequence[Host]) -> list[Issue]:
-    """The note that these hosts ignore `user-invocable: false`."""
-    found = Findings(skill.path, matter)
-    if hosts:
-        message = f"{_ignore(hosts)} 'user-invocable': the user may start this skill there"
-        hint = "say in the description that it is for the model alone"
-        names = tuple(host.name for host in hosts)
-        found.add("SK329", message, ("user-invocable",), hint, names)
-    return found.issues
-
-
-def _ignore(hosts: Sequence[Host]) -> str:
-    """`Codex CLI and Gemini CLI ignore`"""
-    titles = [host.title for host in hosts]
-    named = " and ".join(filter(None, [", ".join(titles[:-1]), titles[-1]]))
-    return f"{named} {'ignores' if len(hosts) == 1 else 'ignore'}"
 
 
 def _check_name(skill: Skill, found: Findings) -> None:
@@ -160,7 +101,9 @@ def _check_name(skill: Skill, found: Findings) -> None:
         )
         better = proper_name(name, folder)
         hint = f"call it '{better}'" if better else "use a-z, 0-9 and single hyphens"
-        hosts = (*_droppers_of_name(name), *_FORMAT)
+        from metier.lint.host_limits import droppers_of_name  # few names are wrong
+
+        hosts = (*droppers_of_name(name), *_FORMAT)
         found.add("SK302", f"name '{name[:80]}' {problem}", ("name",), hint, hosts)
     elif folder not in ("", name):
         hint = "rename one: many hosts show the folder and load by name"
@@ -168,14 +111,6 @@ def _check_name(skill: Skill, found: Findings) -> None:
     if not skill.path.endswith("SKILL.md"):
         called = skill.path.rpartition("/")[2]
         found.add_at("SK315", f"the file is called {called}", 1, "rename it to SKILL.md")
-
-
-def _droppers_of_name(name: str) -> tuple[str, ...]:
-    """The hosts that drop a skill for its name."""
-    written = name.replace(" ", "-")
-    return tuple(
-        host for host, most, form in _NAME_RULES if len(name) > most or not form.fullmatch(written)
-    )
 
 
 def proper_name(name: str, folder: str) -> str:
@@ -195,23 +130,30 @@ def _shortened(name: str) -> str:
 def _check_description(skill: Skill, found: Findings) -> None:
     description, routing_text = skill.description, skill.routing_text
     size, together = len(description), len(routing_text)
-    over = tuple(name for name, most in ROUTING_TEXT_SHOWN.items() if together > most)
-    if size > LONGEST_DESCRIPTION:
-        message = f"the description has {size} characters, the limit is {LONGEST_DESCRIPTION}"
-        hint = "hosts cut or drop it: keep what and when"
-        found.add("SK305", message, ("description",), hint, (*_LIMITED, *over, *_FORMAT))
+    if together > LONGEST_DESCRIPTION:
+        _check_length(size, together, found)
     elif is_too_short(routing_text):
         message = f"the description has only {size} characters"
         found.add("SK306", message, ("description",), "say what the skill does and when to use it")
-    elif over:
-        message = f"description and when_to_use have {together} characters together"
-        shown = min(ROUTING_TEXT_SHOWN[name] for name in over)
-        titles = " and ".join(HOSTS[name].title for name in over)
-        hint = f"only the first {shown} are shown in {titles}: keep what and when"
-        found.add("SK305", message, ("when_to_use",), hint, over)
     if "<" in description and (tag := _TAG.search(description)):
         message = f"the description holds the tag '{tag[0][:40]}'"
         found.add("SK314", message, ("description",), "some hosts reject it: write it in words")
+
+
+def _check_length(size: int, together: int, found: Findings) -> None:
+    from metier.lint.host_limits import cut_in, limited_hosts  # few descriptions are long
+
+    over = cut_in(together)
+    if size > LONGEST_DESCRIPTION:
+        message = f"the description has {size} characters, the limit is {LONGEST_DESCRIPTION}"
+        hint = "hosts cut or drop it: keep what and when"
+        hosts = (*limited_hosts(LONGEST_DESCRIPTION), *(host.name for host in over), *_FORMAT)
+        found.add("SK305", message, ("description",), hint, hosts)
+    elif over:
+        message = f"description and when_to_use have {together} characters together"
+        titles = " and ".join(host.title for host in over)
+        hint = f"only the first {min(host.shown for host in over)} are shown in {titles}: keep what and when"
+        found.add("SK305", message, ("when_to_use",), hint, tuple(host.name for host in over))
 
 
 def is_too_short(text: str) -> bool:

@@ -11,6 +11,7 @@ from metier.values.teams import NO_TEAM, Team
 from metier.values.trust import NOTHING
 
 if TYPE_CHECKING:
+    from metier.hosts.loading import Yaml
     from metier.values.documents import Document
     from metier.values.outcomes import Issue
 
@@ -144,8 +145,8 @@ class Entry(NamedTuple):
     issues: Sequence["Issue"]
     reason: str = ""
     card_text: str = ""
-    hosts: int = 0
-    """The hosts that can load a skill: bit N is the host at N in `metier.hosts.HOOKED`."""
+    yaml: "Yaml" = "valid"
+    """What hosts make of a skill's front matter."""
     body_line: int = 1
     """The line of the file that the body starts on."""
 
@@ -161,6 +162,14 @@ class Entry(NamedTuple):
     @property
     def capabilities(self) -> tuple[str, ...]:
         return getattr(self.document, "capabilities", ()) if self.found.kind == "skill" else ()
+
+
+class Named(NamedTuple):
+    """A document, and every name by which the settings may mean it."""
+
+    kind: Kind
+    team: str
+    names: Sequence[str]
 
 
 class Stored(NamedTuple):

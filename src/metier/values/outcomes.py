@@ -46,7 +46,7 @@ class Issue(NamedTuple):
         """That of its rule; a rule of one's own that is gone counts as a warning."""
         if self.own is not None:
             return self.own.severity
-        severity: Severity = _findings().SEVERITIES.get(self.code, "warning")
+        severity: Severity = _findings().severity_of(self.code)
         return severity
 
     @property
