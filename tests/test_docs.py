@@ -22,7 +22,7 @@ from metier.hosts.folders import FOLDERS
 from metier.hosts.known import HOSTS
 from metier.index.learned import MOST_LESSONS
 from metier.index.ranked import MOST_EXAMPLES
-from metier.values.capabilities import CapabilitiesConfig
+from metier.values.tables import CapabilitiesConfig
 from proofs import PAGE, page
 from reference import (
     DOCS,

@@ -34,7 +34,7 @@ _HEAD = '''\
 
 '''
 _HEAD_OF_KEYS = '''\
-"""The keys of a skill's front matter. Made by tools/make_host_table.py; edit the files in known/."""
+"""Keys of a skill's front matter. Made by tools/make_host_table.py; edit the files in known/."""
 # fmt: off
 # ruff: noqa: E501  # as long as it gets
 

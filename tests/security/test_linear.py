@@ -51,9 +51,9 @@ from metier.safety.phrases import find_phrases
 from metier.serving import endpoint
 from metier.values import checks
 from metier.values.agents import CheckpointSettings, Limits
-from metier.values.capabilities import CapabilitiesConfig
 from metier.values.outcomes import Issue
 from metier.values.runs import Claim, StepRecord
+from metier.values.tables import CapabilitiesConfig
 
 pytestmark = pytest.mark.slow
 

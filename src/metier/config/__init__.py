@@ -13,21 +13,23 @@ from metier.config.layers import Layer, layers_of, user_layer
 from metier.config.layers import user_settings as user_settings
 from metier.storage.workspace import SETTINGS_FILE
 from metier.storage.workspace import find_workspace as find_workspace
-from metier.values.capabilities import CapabilitiesConfig
 from metier.values.files import Kind
-from metier.values.reviews import ALWAYS, ON_FIRST_USE
-from metier.values.running import ModelSettings, ServerSetting, ToolSettings
-from metier.values.settings import DEFAULT_MIN_SIGNAL, LintSettings
-from metier.values.settings import EncoderSettings as EncoderSettings
-from metier.values.settings import Mount as Mount
-from metier.values.settings import ProbeSetting as ProbeSetting
-from metier.values.settings import QueueSetting as QueueSetting
+from metier.values.levels import ALWAYS, ON_FIRST_USE
+from metier.values.tables import (
+    DEFAULT_MIN_SIGNAL,
+    CapabilitiesConfig,
+    LintSettings,
+    ModelSettings,
+    ToolSettings,
+)
 from metier.values.teams import Team
 from metier.values.trust import NOTHING
 
 if TYPE_CHECKING:
     from metier.config.database_url import DatabaseUrl
     from metier.values.own_rules import RuleSetting
+    from metier.values.running import ServerSetting
+    from metier.values.settings import EncoderSettings, Mount, ProbeSetting, QueueSetting
 
 FILE_NAME = SETTINGS_FILE
 ALIAS_FILE = os.path.join(".dci", "aliases.v1.json")
@@ -40,7 +42,7 @@ class Config(NamedTuple):
     """Names or ids of skills that are never candidates."""
     host_folders: bool = True
     """Whether to read skills that hosts have installed for the user."""
-    mounts: tuple[Mount, ...] = ()
+    mounts: tuple["Mount", ...] = ()
     abilities: tuple[str, ...] = ("abilities",)
     cards: tuple[str, ...] = ("docs/capabilities",)
     agents: tuple[str, ...] = ("agents", ".claude/agents")
@@ -73,14 +75,14 @@ class Config(NamedTuple):
     """By the label of a source, or the name of a plugin; stronger than the four above."""
     own_trust: Mapping[str, Any] = NOTHING
     """`trust.*` of the workspace: it can only tighten."""
-    probes: tuple[ProbeSetting, ...] = ()
+    probes: tuple["ProbeSetting", ...] = ()
     tokenizer: str = "chars/4"
     """How tokens are counted: `chars/4`, or an encoding of tiktoken whose ranks are on disk."""
     capabilities: CapabilitiesConfig = CapabilitiesConfig()
     models: ModelSettings = ModelSettings()
     tools: ToolSettings = ToolSettings()
-    servers: tuple[ServerSetting, ...] = ()
-    encoder: EncoderSettings | None = None
+    servers: tuple["ServerSetting", ...] = ()
+    encoder: "EncoderSettings | None" = None
     """What gives texts their vectors in place of the built-in word table."""
     state_folder: str = ""
     """The folder of all state, if set."""
@@ -96,7 +98,7 @@ class Config(NamedTuple):
     """`same`: workers execute only runs that were started with their own documents."""
     worker_concurrency: int = 4
     """How many runs a worker executes at a time."""
-    queues: Mapping[str, QueueSetting] = MappingProxyType({})
+    queues: "Mapping[str, QueueSetting]" = MappingProxyType({})
     safe_directories: tuple[str, ...] = ()
     """Workspaces that may belong to another user of the system."""
     sources: tuple[str, ...] = ()

@@ -8,10 +8,8 @@ from metier.config.checking import checked
 from metier.config.layers import Layer
 from metier.config.settings import class_of, entries
 from metier.core.paths import is_inside_text
-from metier.values.capabilities import CapabilitiesConfig
 from metier.values.files import Kind
-from metier.values.running import ToolSettings
-from metier.values.settings import DEFAULT_MIN_SIGNAL
+from metier.values.tables import DEFAULT_MIN_SIGNAL, CapabilitiesConfig, ToolSettings
 
 _FOLDERS: dict[str, Kind] = {
     "folders.abilities": "ability",

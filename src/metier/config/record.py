@@ -1,6 +1,5 @@
 """The trust record: the workspaces that the user trusts, and with which powers."""
 
-import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -110,11 +109,15 @@ class TrustRecord:
         self._above.remove(SHARED)
 
     def _write(self, workspace: str, known: Mapping[str, Any]) -> None:
+        import json  # many workspaces have no such file
+
         text = json.dumps({"version": VERSION, "workspaces": known}, indent=2, sort_keys=True)
         self._room.write(_name(workspace), f"{text}\n".encode())
 
     def _read(self, room: Room, name: str) -> dict[str, Any] | None:
         """The workspaces in a file; None if there is no such file. Raises `ConfigError`."""
+        import json  # many workspaces have no such file
+
         try:
             raw = room.read(name, LARGEST)
         except FileNotFoundError:

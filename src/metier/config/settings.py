@@ -19,10 +19,10 @@ from typing import Any, Literal, NamedTuple, get_args
 from metier.core.names import loose_key
 from metier.core.nearest import nearest
 from metier.errors import ConfigError
-from metier.values.capabilities import LogLevel, RolloutMode
 from metier.values.checks import FLAG, NAMESPACE_FORM, TYPES, Field, integer, text
 from metier.values.files import KINDS
-from metier.values.reviews import LEVELS
+from metier.values.levels import LEVELS
+from metier.values.tables import LogLevel, RolloutMode
 
 SettingClass = Literal["comfort", "narrowed", "power", "user"]
 

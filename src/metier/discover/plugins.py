@@ -5,7 +5,6 @@ folder that Claude Code installs into. Of a plugin that `installed_plugins.json`
 listed versions count.
 """
 
-import json
 import os
 from typing import Any
 
@@ -98,6 +97,8 @@ def _entries(value: Any) -> list[dict[str, Any]]:
 
 
 def _read(file: str) -> dict[str, Any]:
+    import json  # many workspaces have no such file
+
     try:
         return mapping_of(json.loads(read_regular(file, _LARGEST_MANIFEST, links=False)))
     except (OSError, ValueError, RecursionError):

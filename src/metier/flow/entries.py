@@ -11,8 +11,8 @@ from metier.hosts import HIDING_SWITCH, SWITCH
 from metier.lint import lint_document
 from metier.parse.kinds import parse_document
 from metier.values.files import LARGEST, Entry, Found, Parsed
+from metier.values.levels import BLOCKED, HELD
 from metier.values.outcomes import Issue, has_errors
-from metier.values.reviews import BLOCKED, HELD
 from metier.values.skills import Skill
 from metier.values.teams import Team
 

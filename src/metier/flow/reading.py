@@ -22,13 +22,15 @@ from metier.discover.walk import discover
 from metier.errors import NotFoundError
 from metier.hosts import HOOKED
 from metier.storage.room import Room, read_regular
-from metier.values.files import Entry, Found, Origin, Reading, Root, Trail
-from metier.values.outcomes import Changes, Exclusion, Issue
+from metier.values.files import Entry, Found, Origin, Reading, Root
+from metier.values.outcomes import Exclusion, Issue
 from metier.values.teams import Team
 from metier.values.trust import NOTHING
 
 if TYPE_CHECKING:  # slow to import, and most commands read no file
     from metier.values.documents import Document
+    from metier.values.listings import Trail
+    from metier.values.loads import Changes
     from metier.values.rows import Row
 
 Review = Callable[[list[Found], list[str]], list[Found]]
@@ -81,7 +83,7 @@ def read_documents(
     own_disabled: Iterable[str] = (),
     strict: bool = False,
     ordered: bool = True,
-    known: Trail | None = None,
+    known: "Trail | None" = None,
     teams: Mapping[str, Team] = NOTHING,
     review: Review | None = None,
     review_mark: str = "",
@@ -145,7 +147,7 @@ class Refreshed:
 
     def __init__(
         self,
-        changes: Changes,
+        changes: "Changes",
         issues: Callable[[], list[Issue]],
         excluded: Callable[[], list[Exclusion]],
     ) -> None:

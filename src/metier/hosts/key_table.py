@@ -1,6 +1,6 @@
-"""The keys of a skill's front matter. Made by tools/make_host_table.py; edit the files in known/."""
+"""Keys of a skill's front matter. Made by tools/make_host_table.py; edit the files in known/."""
 # fmt: off
-# ruff: noqa: E501  # as long as it gets
+# as long as it gets
 
 from typing import TYPE_CHECKING, TypeAlias
 

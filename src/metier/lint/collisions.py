@@ -6,7 +6,7 @@ from math import ceil
 from typing import NamedTuple
 
 from metier.core.text import is_cjk, words
-from metier.safety.disguise import find_overrides
+from metier.safety.plain import is_plain
 from metier.values.files import Kind
 from metier.values.outcomes import Issue, exact_copy, same_id, same_name
 
@@ -66,7 +66,12 @@ def _not_named(skills: list[Subject]) -> Iterator[Issue]:
 
 def lint_shown(name: str, description: str, path: str) -> Iterator[Issue]:
     """What hooks would not show of a skill."""
-    for one in find_overrides(f"{name} {description} {path}"):
+    text = f"{name} {description} {path}"
+    if is_plain(text):
+        return
+    from metier.safety.disguise import find_overrides  # loads what characters look like
+
+    for one in find_overrides(text):
         hint = "hooks do not name this skill: change its name, description or folder"
         yield Issue(one.code, one.message, path, 1, 1, hint)
 

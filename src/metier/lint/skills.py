@@ -30,7 +30,7 @@ LONGEST_COMPATIBILITY = 500
 LONGEST_BODY_LINES = 500
 MOST_FREE_CLAIMS = 20
 """Capabilities that a contract may claim without losing score."""
-_TAG = re.compile(r"</?[A-Za-z][\w-]*(?:\s[^<>]*)?/?>")
+_TAG = r"</?[A-Za-z][\w-]*(?:\s[^<>]*)?/?>"
 _JOINING_WORDS = frozenset(
     (
         "a", "an", "and", "as", "at", "before", "by", "for", "from", "in", "into", "of", "on", "or",
@@ -135,7 +135,7 @@ def _check_description(skill: Skill, found: Findings) -> None:
     elif is_too_short(routing_text):
         message = f"the description has only {size} characters"
         found.add("SK306", message, ("description",), "say what the skill does and when to use it")
-    if "<" in description and (tag := _TAG.search(description)):
+    if "<" in description and (tag := re.search(_TAG, description)):
         message = f"the description holds the tag '{tag[0][:40]}'"
         found.add("SK314", message, ("description",), "some hosts reject it: write it in words")
 
@@ -152,7 +152,8 @@ def _check_length(size: int, together: int, found: Findings) -> None:
     elif over:
         message = f"description and when_to_use have {together} characters together"
         titles = " and ".join(host.title for host in over)
-        hint = f"only the first {min(host.shown for host in over)} are shown in {titles}: keep what and when"
+        shown = min(host.shown for host in over)
+        hint = f"only the first {shown} are shown in {titles}: keep what and when"
         found.add("SK305", message, ("when_to_use",), hint, tuple(host.name for host in over))
 
 

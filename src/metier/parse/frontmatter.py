@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from metier.core.indentation import with_spaces
 from metier.parse.ordinary import line_of_key, ordinary_values
 from metier.values.files import KeyPath, Matter
 from metier.values.outcomes import Issue
@@ -253,6 +252,8 @@ def _tabbed(
 ) -> Matter | None:
     """A text indented with tabs; lenient mode reads tabs as spaces where that is unambiguous."""
     line, column = problem.line + parts.yaml_line, problem.column + 1
+    from metier.core.indentation import with_spaces  # few texts have tabs
+
     indents = not _line_of(parts.yaml, problem.line)[: problem.column].strip(_BLANK)
     spaced = with_spaces(parts.yaml) if indents else None
     if spaced is not None:
@@ -361,6 +362,7 @@ def _chunks(yaml: str) -> Iterator[_Chunk]:
 
 def _chunk_value(chunk: _Chunk) -> tuple[Any] | None:
     """The value of a key, in a tuple; None if it is not valid YAML."""
+    from metier.core.indentation import with_spaces
     from metier.parse.yaml import YamlRejectedError, load_yaml
 
     try:

@@ -13,6 +13,7 @@ from metier.values.trust import NOTHING
 if TYPE_CHECKING:
     from metier.hosts.loading import Yaml
     from metier.values.documents import Document
+    from metier.values.listings import Standing, Trail
     from metier.values.outcomes import Issue
 
 Kind = Literal["skill", "ability", "card", "agent"]
@@ -76,18 +77,6 @@ class Root(NamedTuple):
     group: SourceGroup = "workspace"
 
 
-class Standing(NamedTuple):
-    """What the user's review record says of a skill as it is now."""
-
-    state: Literal["reviewed", "changed", "held", "blocked"]
-    """`changed`: modified since it was reviewed, and still used; `blocked`: by its source."""
-    detail: str = ""
-    sha256: str = ""
-    """Of the `SKILL.md` that this is about."""
-    problem: str = ""
-    """Why not all of its files could be hashed; else empty."""
-
-
 class Found(NamedTuple):
     """A file that discovery found; another size, time, rank or plugin means reading it again."""
 
@@ -114,7 +103,7 @@ class Found(NamedTuple):
     group: SourceGroup = "workspace"
     folder: str = ""
     """The folder of a document that is a link to a file; else that of its file."""
-    standing: Standing | None = None
+    standing: "Standing | None" = None
     """None if its source is always trusted."""
 
 
@@ -172,29 +161,6 @@ class Named(NamedTuple):
     names: Sequence[str]
 
 
-class Stored(NamedTuple):
-    """A row that is about to change or go."""
-
-    key: int
-    handle: str
-    sha256: str
-    name: str
-    description: str
-    when_to_use: str
-    path: str
-
-
-class Trail(NamedTuple):
-    """What walks looked at: while it is unchanged, they would find the same files."""
-
-    key: str
-    found: int
-    parts: Sequence[tuple[str, bytes, bytes]]
-    """A folder, paths in it, joined by NUL, and the time of the last change of each, packed."""
-    absent: Sequence[str]
-    links: dict[str, str]
-
-
 class Reading(NamedTuple):
     """Files on disk, and how to read them. Nothing has been read yet."""
 
@@ -202,7 +168,7 @@ class Reading(NamedTuple):
     read: Callable[[Found], Entry]
     fingerprint: str = ""
     """Changes when every file must be read again: other settings, another parser."""
-    trail: Callable[[int], Trail | None] | None = None
+    trail: "Callable[[int], Trail | None] | None" = None
     """The trail of a walk that began at that time, if it is reliable."""
-    followed: Trail | None = None
+    followed: "Trail | None" = None
     """The trail that was unchanged; nothing was listed then."""
