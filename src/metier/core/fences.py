@@ -1,7 +1,6 @@
 """Code fences of Markdown, in linear time."""
 
 import re
-from bisect import bisect_right
 from sys import maxsize
 from typing import NamedTuple
 
@@ -23,6 +22,8 @@ class Fences(NamedTuple):
 
     def holds(self, at: int) -> bool:
         """Whether a position is in fenced code."""
+        from bisect import bisect_right  # many texts have no code
+
         number = bisect_right(self.code, (at, maxsize))
         return number > 0 and at < self.code[number - 1][1]
 

@@ -182,8 +182,11 @@ def host_roots(home: str, *, without: str = "") -> list[Root]:
     for rank, host in enumerate(FOLDERS, start=1):
         if host.label not in USER_HOSTS:
             continue
-        folder = os.path.realpath(host.folder.replace("~", home, 1))
-        if os.path.isdir(folder) and not (without and is_inside(folder, without)):
+        named = host.folder.replace("~", home, 1)
+        if not os.path.isdir(named):
+            continue
+        folder = os.path.realpath(named)
+        if not (without and is_inside(folder, without)):
             root = skill_root(folder, label=host.label, rank=rank)
             group: SourceGroup = "plugins" if host.label == INSTALLED else "user"
             roots.append(root._replace(origin="user", group=group))

@@ -13,7 +13,6 @@ from metier.config import ALIAS_FILE
 from metier.core.paths import is_inside, is_markdown, without_md
 from metier.discover.plugins import MANIFEST, PLUGIN_FOLDER
 from metier.lint.bundles import Bundle, lint_bundle
-from metier.lint.plugins import lint_marketplace, lint_plugin
 from metier.storage.room import read_regular
 from metier.values.files import NOT_ENTERED, SKILL_NAMES, Entry, Found
 from metier.values.outcomes import Issue, same_command
@@ -32,7 +31,6 @@ _TEXTS = (
 _ENDS = SKILL_NAMES | {".git"}
 """What makes a folder in a skill's folder something of its own."""
 _NONE: frozenset[str] = frozenset()
-_MANIFESTS = {MANIFEST: lint_plugin, "marketplace.json": lint_marketplace}
 
 
 class Surroundings:
@@ -122,8 +120,14 @@ def lint_plugins(found: Iterable[Found], paths: Sequence[str], workspace: str) -
     """Findings in the plugin files around skills, in the named paths, else in the workspace."""
     tops = {os.path.abspath(path): path for path in paths} or {workspace: "."}
     files = (one.file for one in found if one.kind == "skill")
-    for folder in sorted(_around(files, tops)):
-        for manifest, rule in _MANIFESTS.items():
+    folders = sorted(_around(files, tops))
+    if not folders:
+        return
+    from metier.lint.plugins import lint_marketplace, lint_plugin  # few skills are in plugins
+
+    rules = {MANIFEST: lint_plugin, "marketplace.json": lint_marketplace}
+    for folder in folders:
+        for manifest, rule in rules.items():
             file = os.path.join(folder, PLUGIN_FOLDER, manifest)
             try:
                 text = read_regular(file, _LARGEST_MANIFEST, links=False).decode(errors="replace")

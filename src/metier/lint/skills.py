@@ -2,21 +2,16 @@
 
 import re
 from collections.abc import Iterator
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from metier.core.coerce import scalar_text_of
-from metier.core.names import LONGEST_NAME, is_capability_name, loose_key, slug
-from metier.core.nearest import nearest, suggestion
+from metier.core.names import LONGEST_NAME, is_capability_name, slug
 from metier.core.text import is_cjk
 from metier.lint.bodies import lint_body
 from metier.lint.noting import Findings
-from metier.lint.values import lint_values, readers_of
-from metier.values.checks import TYPES, Field
-from metier.values.fields import SKILL, spellings
 from metier.values.files import Matter
 from metier.values.outcomes import Issue
-from metier.values.skills import Skill
+from metier.values.skills import Skill, has_usual_keys
 
 if TYPE_CHECKING:
     from metier.values.contracts import Contract
@@ -26,10 +21,11 @@ _FORMAT = ("claude.ai", "skills-ref")
 """What holds skills to the limits of the format, besides hosts."""
 SHORTEST_USEFUL_DESCRIPTION = 20
 """About three words."""
-LONGEST_COMPATIBILITY = 500
 LONGEST_BODY_LINES = 500
 MOST_FREE_CLAIMS = 20
 """Capabilities that a contract may claim without losing score."""
+RESERVED_WORDS = ("anthropic", "claude")
+"""What names of skills that are uploaded must not contain."""
 _TAG = r"</?[A-Za-z][\w-]*(?:\s[^<>]*)?/?>"
 _JOINING_WORDS = frozenset(
     (
@@ -38,18 +34,6 @@ _JOINING_WORDS = frozenset(
     )
 )  # fmt: skip
 """Words that no name should end with."""
-_MOST_COMPARED = 20
-_NEAR_MISS = 0.8
-_TYPED = {
-    key: field for key, field in SKILL.items() if field.type in TYPES and key != "description"
-}
-"""Parsing reports a wrong description."""
-_ANY_TEXT = frozenset(
-    key for key, field in _TYPED.items() if str in TYPES[field.type][0]
-).difference(key for key, field in _TYPED.items() if field.choices)
-"""Keys for which every text is right."""
-_KEYS = spellings(SKILL)
-_KNOWN = SKILL.keys()
 
 
 def lint_skill(skill: Skill, matter: Matter) -> list[Issue]:
@@ -58,9 +42,16 @@ def lint_skill(skill: Skill, matter: Matter) -> list[Issue]:
     _check_name(skill, found)
     if scalar_text_of(matter.data.get("description")):
         _check_description(skill, found)
-    _check_types(matter, found)
-    _check_keys(matter.data, found)
-    lint_values(skill.own_name, matter.data, found)
+    has_more = not has_usual_keys(matter.data)
+    if has_more:
+        from metier.lint.keys import lint_keys  # loads what is known about every key
+
+        lint_keys(matter, found)
+    _check_reserved(skill.own_name, found)
+    if has_more:
+        from metier.lint.values import lint_values
+
+        lint_values(matter.data, found)
     _check_body(skill, matter, found)
     lint_body(skill, found)
     for capability in skill.capabilities:
@@ -127,6 +118,15 @@ def _shortened(name: str) -> str:
     return whole_words or name[:LONGEST_NAME].strip("-")
 
 
+def _check_reserved(name: str, found: Findings) -> None:
+    for word in RESERVED_WORDS:
+        if word in name:
+            message = f"the name contains the reserved word '{word}'"
+            hint = "only needed for uploads to claude.ai and the Claude API: choose another name"
+            found.add("SK322", message, ("name",), hint)
+            return
+
+
 def _check_description(skill: Skill, found: Findings) -> None:
     description, routing_text = skill.description, skill.routing_text
     size, together = len(description), len(routing_text)
@@ -162,68 +162,6 @@ def is_too_short(text: str) -> bool:
     if len(text) >= SHORTEST_USEFUL_DESCRIPTION:
         return False
     return sum(2 if is_cjk(char) else 1 for char in text) < SHORTEST_USEFUL_DESCRIPTION
-
-
-def _check_types(matter: Matter, found: Findings) -> None:
-    """Skip values that are not YAML: they have a finding already."""
-    for key, value in matter.data.items():
-        is_any_text = type(value) is str and key in _ANY_TEXT
-        if is_any_text or key not in _TYPED or value is None or key in matter.unread:
-            continue
-        field = _TYPED[key]
-        if not _has_type(value, field):
-            called = TYPES[field.type][1]
-            found.add(
-                "SK307", f"'{key}' must be {called}", (key,), f"write {called}", readers_of(key)
-            )
-        elif field.choices and isinstance(value, str) and value not in field.choices:
-            message = f"no host is known to accept '{key}: {value[:40]}'"
-            hint = f"known: {', '.join(field.choices)}"
-            found.add("SK316", message, (key,), hint, readers_of(key))
-
-
-def _has_type(value: Any, field: Field) -> bool:
-    numbers = (int, float) if field.or_number else ()
-    entries = value if isinstance(value, list) else []
-    is_of_texts = all(type(entry) in (str, *numbers) for entry in entries)
-    return type(value) in (*TYPES[field.type][0], *numbers) and is_of_texts
-
-
-def _check_keys(data: dict[str, Any], found: Findings) -> None:
-    if not data.keys() <= _KNOWN:
-        _check_unknown_keys(data, found)
-    compatibility = data.get("compatibility")
-    if isinstance(compatibility, str) and len(compatibility) > LONGEST_COMPATIBILITY:
-        message = (
-            f"compatibility has {len(compatibility)} characters, "
-            f"the limit is {LONGEST_COMPATIBILITY}"
-        )
-        found.add("SK308", message, ("compatibility",), "name the hosts, explain in the body")
-
-
-def _check_unknown_keys(data: dict[str, Any], found: Findings) -> None:
-    unknown = [key for key in data if key not in SKILL]
-    for key in unknown[:_MOST_COMPARED]:
-        meant = meant_by(key)
-        if meant and meant in data:
-            message = f"unknown key '{key[:40]}' beside '{meant}', which counts"
-            found.add("SK309", message, (key,), f"keep '{meant}' alone")
-            unknown.remove(key)
-        elif meant:
-            found.add("SK309", f"unknown key '{key[:40]}'", (key,), suggestion(meant))
-            unknown.remove(key)
-    if unknown:
-        keys = ", ".join(f"'{key[:40]}'" for key in unknown[:5])
-        more = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
-        hint = "put your own keys under 'metadata'"
-        word = "key" if len(unknown) == 1 else "keys"
-        found.add("SK309", f"unknown {word} {keys}{more}", (unknown[0],), hint)
-
-
-@lru_cache(maxsize=4096)
-def meant_by(key: str) -> str:
-    """The known key that an unknown key is a typo of."""
-    return _KEYS.get(nearest(loose_key(key), _KEYS, likeness=_NEAR_MISS), "")
 
 
 def _check_body(skill: Skill, matter: Matter, found: Findings) -> None:

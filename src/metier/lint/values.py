@@ -13,8 +13,6 @@ from metier.lint.noting import Findings
 if TYPE_CHECKING:
     from metier.hosts.model import Host, Values
 
-RESERVED_WORDS = ("anthropic", "claude")
-"""What names of skills that are uploaded must not contain."""
 _OWN_METADATA = frozenset({"capabilities", "contract"})
 """Keys of metadata that metier reads, with findings of their own."""
 NESTED_METADATA = frozenset({"openclaw", "clawdbot", "clawdis", "moltbot", "hermes"})
@@ -42,9 +40,8 @@ def known_values() -> "list[tuple[Host, Values]]":
     return [(host, host.values) for host in HOSTS.values() if host.values is not None]
 
 
-def lint_values(name: str, data: Mapping[str, Any], found: Findings) -> None:
+def lint_values(data: Mapping[str, Any], found: Findings) -> None:
     """Values that have the right type and that a host does not know."""
-    _check_reserved(name, found)
     if "metadata" in data:
         _check_metadata(data["metadata"], found)
     if _KEYS.isdisjoint(data):
@@ -56,15 +53,6 @@ def lint_values(name: str, data: Mapping[str, Any], found: Findings) -> None:
                 _check_tools(key, data[key], host, values, found)
         if isinstance(data.get("hooks"), dict):
             _check_events(data["hooks"], host, values, found)
-
-
-def _check_reserved(name: str, found: Findings) -> None:
-    for word in RESERVED_WORDS:
-        if word in name:
-            message = f"the name contains the reserved word '{word}'"
-            hint = "only needed for uploads to claude.ai and the Claude API: choose another name"
-            found.add("SK322", message, ("name",), hint)
-            return
 
 
 def _check_metadata(metadata: Any, found: Findings) -> None:

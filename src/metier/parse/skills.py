@@ -1,23 +1,19 @@
 """SKILL.md → `Skill`. Lenient: a skill needs a description or a paragraph, all else is an issue."""
 
 import re
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from metier.core.coerce import capability_names, mapping_of, scalar_text_of
-from metier.core.names import loose_key, plugin_name
+from metier.core.names import plugin_name
 from metier.errors import ContractError
 from metier.parse.frontmatter import no_front_matter, read_matter
-from metier.values.fields import SKILL, spellings
 from metier.values.files import KeyPath, Matter, Parsed
 from metier.values.outcomes import Issue, has_errors
-from metier.values.skills import Skill
+from metier.values.skills import Skill, has_usual_keys
 
 if TYPE_CHECKING:
     from metier.values.contracts import Contract
 
-_KNOWN = frozenset(SKILL)
-_LOOSE = spellings(SKILL)
 _CODE_FENCE = r"(?m)^ {0,3}(?:```|~~~)"
 _LATE_FRONT_MATTER = r"\n---[ \t]*\r?\n(?:name|description)[ \t]*:"
 
@@ -37,7 +33,11 @@ def parse_skill(
     if not split.fenced:
         issues.append(_no_front_matter(split.matter, path))
         return Parsed(document=None, matter=None, issues=issues)
-    matter = _in_our_spelling(split.matter, path, issues)
+    matter = split.matter
+    if not has_usual_keys(matter.data):
+        from metier.parse.spelling import in_our_spelling  # loads what is known about every key
+
+        matter = in_our_spelling(matter, path, issues)
     description = scalar_text_of(matter.data.get("description"))
     if not description:
         from metier.core.paragraph import first_paragraph  # most skills have a description
@@ -99,32 +99,6 @@ def _no_description(matter: Matter, path: str, *, instead: str) -> Issue:
         what += "; the first paragraph of the text is used"
         hint += f": {', '.join(host.title for host in droppers())} drop the skill without it"
     return Issue("SK304", f"the description {what}", path, line, column, hint)
-
-
-def _in_our_spelling(matter: Matter, path: str, issues: list[Issue]) -> Matter:
-    strange = matter.data.keys() - _KNOWN
-    if not strange or not any(loose_key(key) in _LOOSE for key in strange):
-        return matter
-    from metier.parse.keys import Respelling  # few skills need it
-
-    respelling = Respelling(matter, path)
-    data = respelling.mapping(matter.data, SKILL)
-    issues.extend(respelling.issues)
-    issues.extend(_other_spellings(matter, path))
-    return respelling.matter(data)
-
-
-def _other_spellings(matter: Matter, path: str) -> Iterator[Issue]:
-    """A finding for each key that metier reads and hosts do not; FM105 reports a key twice."""
-    seen = set(matter.data.keys() & _KNOWN)
-    for key in matter.data:
-        name = _LOOSE.get(loose_key(key), "")
-        if not name or name in seen:
-            continue
-        seen.add(name)
-        line, column = matter.position((key,))
-        message = f"hosts read '{name}', not '{key[:40]}'"
-        yield Issue("SK318", message, path, line, column, f"write '{name}'")
 
 
 def _name(matter: Matter, path: str, folder: str, issues: list[Issue]) -> str:

@@ -12,6 +12,14 @@ if TYPE_CHECKING:  # most skills have none
     from metier.values.contracts import Contract
 
 
+_USUAL = frozenset({"name", "description"})
+
+
+def has_usual_keys(data: Mapping[str, Any]) -> bool:
+    """Whether front matter has no other key than most skills have, and a name that is a text."""
+    return data.keys() <= _USUAL and isinstance(data.get("name", ""), str)
+
+
 class Skill(NamedTuple):
     """One SKILL.md."""
 
