@@ -73,14 +73,7 @@ def _of_workspace(workspace: str) -> Iterator[Layer]:
 
 def layer_of_text(text: str, source: str, *, is_users: bool) -> Layer:
     """The layer of a settings file with this text. Raises `ConfigError`."""
-    from metier.core.toml import TomlError, toml_of  # most workspaces have no settings to read
-
-    try:
-        table = toml_of(text)
-    except TomlError as error:
-        hint = "correct the file there"
-        raise ConfigError(f"not valid TOML: {error}", where=source, hint=hint) from None
-    return _layer(source, is_users, _flat(table, source))
+    return _layer(source, is_users, _flat(_parsed(text, source), source))
 
 
 def _layer(source: str, is_users: bool, values: dict[str, Any]) -> Layer:
@@ -125,16 +118,11 @@ def _of_state(key: str, text: str) -> dict[str, Any]:
 
 def _toml(file: str, workspace: str, *, required: bool = False) -> dict[str, Any]:
     """The tables of a file, which must be inside its workspace."""
-    from metier.core.toml import TomlError, toml_of  # most workspaces have no settings to read
-
     try:
         real = os.path.realpath(file)
         if workspace and not is_inside(real, workspace):
             raise OSError(None, "a link leads out of the workspace")
-        return toml_of(read_regular(real, LARGEST).decode())
-    except TomlError as error:
-        hint = "correct the file there"
-        raise ConfigError(f"not valid TOML: {error}", where=file, hint=hint) from None
+        text = read_regular(real, LARGEST).decode()
     except UnicodeDecodeError:
         raise ConfigError("the file is not UTF-8", where=file, hint="save it as UTF-8") from None
     except OSError as error:
@@ -145,6 +133,17 @@ def _toml(file: str, workspace: str, *, required: bool = False) -> dict[str, Any
             where=file,
             hint="check the path given with --config" if required else "",
         ) from None
+    return _parsed(text, file) if text else {}
+
+
+def _parsed(text: str, source: str) -> dict[str, Any]:
+    from metier.core.toml import TomlError, toml_of  # most workspaces have no settings to read
+
+    try:
+        return toml_of(text)
+    except TomlError as error:
+        hint = "correct the file there"
+        raise ConfigError(f"not valid TOML: {error}", where=source, hint=hint) from None
 
 
 def _flat(table: Any, source: str) -> dict[str, Any]:

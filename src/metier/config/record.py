@@ -109,21 +109,21 @@ class TrustRecord:
         self._above.remove(SHARED)
 
     def _write(self, workspace: str, known: Mapping[str, Any]) -> None:
-        import json  # many workspaces have no such file
+        import json  # it is read more often than written
 
         text = json.dumps({"version": VERSION, "workspaces": known}, indent=2, sort_keys=True)
         self._room.write(_name(workspace), f"{text}\n".encode())
 
     def _read(self, room: Room, name: str) -> dict[str, Any] | None:
         """The workspaces in a file; None if there is no such file. Raises `ConfigError`."""
-        import json  # many workspaces have no such file
-
         try:
             raw = room.read(name, LARGEST)
         except FileNotFoundError:
             return None
         except OSError as error:
             raise _broken(error.strerror or str(error), room.file(name)) from None
+        import json  # many users have no such file
+
         try:
             data = json.loads(raw)
         except (ValueError, RecursionError) as error:

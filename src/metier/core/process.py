@@ -2,7 +2,7 @@
 
 import gc
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from threading import Timer
 
@@ -34,7 +34,7 @@ def discard_output() -> None:
     os.close(null)
 
 
-def output_of(command: Sequence[str], environ: Mapping[str, str], seconds: float) -> bytes | None:
+def output_of(command: list[str], environ: Mapping[str, str], seconds: float) -> bytes | None:
     """What a program without input prints; None if it fails, or takes longer.
 
     `subprocess` does the same for input of any size and on any system, and takes longer to load

@@ -97,9 +97,13 @@ def _entries(value: Any) -> list[dict[str, Any]]:
 
 
 def _read(file: str) -> dict[str, Any]:
-    import json  # many workspaces have no such file
+    try:
+        raw = read_regular(file, _LARGEST_MANIFEST, links=False)
+    except OSError:
+        return {}
+    import json  # few folders have such a file
 
     try:
-        return mapping_of(json.loads(read_regular(file, _LARGEST_MANIFEST, links=False)))
-    except (OSError, ValueError, RecursionError):
+        return mapping_of(json.loads(raw))
+    except (ValueError, RecursionError):
         return {}

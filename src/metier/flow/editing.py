@@ -209,7 +209,7 @@ def _around(found: Found, text: str, catalog: Queries) -> Iterator[Issue]:
         return
     entry = Entry(found, "", parsed.document, (), body_line=parsed.matter.body_line)
     yield from Surroundings().lint(entry)
-    yield from lint_needs(subject_of(entry, parsed.document, str), set(catalog.capabilities()))
+    yield from lint_needs(subject_of(entry, parsed.document), set(catalog.capabilities()))
 
 
 _ENDINGS = {

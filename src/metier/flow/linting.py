@@ -75,11 +75,11 @@ def lint_files(
             cause = Exclusion.cause(entry.reason, entry.issues)
             linted.causes |= {cause} if cause is not None else set()
         elif entry.document is not None:
-            subjects.append(subject_of(entry, entry.document, shown))
+            subjects.append(subject_of(entry, entry.document))
             linted.issues += around.lint(entry)
         if on_progress is not None and number % 100 == 0:
             on_progress(number, len(reading.found))
-    among = lint_collisions(subjects)
+    among = lint_collisions(subjects, shown)
     copies = [issue for issue in among if issue.code == "XF902"]
     linted.issues += among
     linted.excluded += [Exclusion(one.path, "duplicate-content", one.message) for one in copies]
@@ -87,7 +87,7 @@ def lint_files(
     return linted
 
 
-def subject_of(entry: Entry, document: "Document", shown: Callable[[str], str]) -> Subject:
+def subject_of(entry: Entry, document: "Document") -> Subject:
     contract = document.contract if isinstance(document, Skill) else None
     return Subject(
         kind=entry.found.kind,
@@ -98,7 +98,6 @@ def subject_of(entry: Entry, document: "Document", shown: Callable[[str], str]) 
         description=document.routing_text if isinstance(document, Skill) else document.description,
         provides=entry.capabilities,
         needs=(*contract.requires, *contract.expects) if contract is not None else (),
-        shown=shown(entry.found.path),
     )
 
 
@@ -274,10 +273,14 @@ class Linter:
         """The wanted findings, sorted: which of them --fix repairs, and which exclude a file."""
         repaired = {issue[:3] for repair in repairs for issue in repair.issues}
         found = []
+        shown_as: dict[str, str] = {}
         for issue in filter(self.wants, linted.issues):
             ending = " (excluded)" if issue in linted.causes else ""
+            path = shown_as.get(issue.path)
+            if path is None:
+                path = shown_as[issue.path] = self.shown(issue.path)
             shown = issue._replace(
-                path=self.shown(issue.path),
+                path=path,
                 message=issue.message + ending,
                 left_alone=issue[:3] not in repaired,
             )

@@ -149,11 +149,11 @@ def _around(files: Iterable[str], tops: Mapping[str, str]) -> set[str]:
     """The folders around files that have a folder of plugin files."""
     seen: set[str] = set(tops)
     for file in files:
-        folder = os.path.dirname(file)
+        folder = file.rpartition("/")[0]
         while folder not in seen and any(is_inside(folder, top) for top in tops):
             seen.add(folder)
-            folder = os.path.dirname(folder)
-    return {folder for folder in seen if os.path.isdir(os.path.join(folder, PLUGIN_FOLDER))}
+            folder = folder.rpartition("/")[0]
+    return {folder for folder in seen if os.path.isdir(f"{folder}/{PLUGIN_FOLDER}")}
 
 
 def table_below(path: str) -> str:

@@ -1,5 +1,6 @@
 """Rules for `plugin.json` and `marketplace.json` of Claude Code: what they name is there."""
 
+import json
 import posixpath
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -42,8 +43,6 @@ def lint_marketplace(text: str, path: str, exists: Exists) -> list[Issue]:
 
 
 def _parsed(text: str, path: str) -> tuple[Mapping[str, Any], list[Issue]]:
-    import json  # many workspaces have no such file
-
     try:
         return mapping_of(json.loads(text)), []
     except json.JSONDecodeError as error:
@@ -68,8 +67,6 @@ def _is_there(named: str, folder: str, exists: Exists) -> bool:
 
 
 def _issue(code: str, message: str, text: str, path: str, named: str) -> Issue:
-    import json  # many workspaces have no such file
-
     at = max(text.find(json.dumps(named)), 0)
     line = text.count("\n", 0, at) + 1
     hint = "correct the path, or add what it names"
