@@ -36,7 +36,6 @@ _HEAD = '''\
 _HEAD_OF_KEYS = '''\
 """Keys of a skill's front matter. Made by tools/make_host_table.py; edit the files in known/."""
 # fmt: off
-# ruff: noqa: E501  # as long as it gets
 
 from typing import TYPE_CHECKING, TypeAlias
 

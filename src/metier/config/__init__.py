@@ -42,7 +42,7 @@ class Config(NamedTuple):
     """Names or ids of skills that are never candidates."""
     host_folders: bool = True
     """Whether to read skills that hosts have installed for the user."""
-    mounts: tuple["Mount", ...] = ()
+    mounts: "tuple[Mount, ...]" = ()
     abilities: tuple[str, ...] = ("abilities",)
     cards: tuple[str, ...] = ("docs/capabilities",)
     agents: tuple[str, ...] = ("agents", ".claude/agents")
@@ -53,7 +53,7 @@ class Config(NamedTuple):
     lint_select: tuple[str, ...] = ()
     lint_ignore: tuple[str, ...] = ()
     per_file_ignores: Mapping[str, tuple[str, ...]] = MappingProxyType({})
-    lint_rules: tuple["RuleSetting", ...] = ()
+    lint_rules: "tuple[RuleSetting, ...]" = ()
     """Rules of one's own, by `[lint.rules.CODE]`."""
     lint_plugins: tuple[str, ...] = ()
     """The entry points of installed packages whose rules are used."""
@@ -75,13 +75,13 @@ class Config(NamedTuple):
     """By the label of a source, or the name of a plugin; stronger than the four above."""
     own_trust: Mapping[str, Any] = NOTHING
     """`trust.*` of the workspace: it can only tighten."""
-    probes: tuple["ProbeSetting", ...] = ()
+    probes: "tuple[ProbeSetting, ...]" = ()
     tokenizer: str = "chars/4"
     """How tokens are counted: `chars/4`, or an encoding of tiktoken whose ranks are on disk."""
     capabilities: CapabilitiesConfig = CapabilitiesConfig()
     models: ModelSettings = ModelSettings()
     tools: ToolSettings = ToolSettings()
-    servers: tuple["ServerSetting", ...] = ()
+    servers: "tuple[ServerSetting, ...]" = ()
     encoder: "EncoderSettings | None" = None
     """What gives texts their vectors in place of the built-in word table."""
     state_folder: str = ""

@@ -1,6 +1,5 @@
 """Keys of a skill's front matter. Made by tools/make_host_table.py; edit the files in known/."""
 # fmt: off
-# as long as it gets
 
 from typing import TYPE_CHECKING, TypeAlias
 
