@@ -14,7 +14,7 @@ from pathlib import Path
 from benchmarks.corpus import real_corpus
 from benchmarks.measure import Bar, alternate, cpu, least
 from benchmarks.sanitize import FOLDER, _texts
-from metier.findings import SEVERITIES
+from metier.findings import severity_of
 from metier.inject.sanitize import sanitize_capability_content
 from metier.inspection.code import touches
 from metier.inspection.wording import wordings
@@ -55,7 +55,7 @@ def _is_noteworthy(text: str) -> bool:
     """Whether a text, as a SKILL.md, would have an error or a warning."""
     codes = {one.code for one in wordings(text, is_markdown=True)}
     codes |= {one.rule.code for one in touches(text, is_program=False)}
-    return any(SEVERITIES[code] != "info" for code in codes)
+    return any(severity_of(code) != "info" for code in codes)
 
 
 def _skills() -> Iterator[str]:

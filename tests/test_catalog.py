@@ -9,7 +9,7 @@ import pytest
 
 from conftest import Workspace, boundary_of
 from metier import Catalog, Config, NotFoundError, Skill, StoreError, UsageError
-from metier.config import Mount
+from metier.values.settings import Mount
 
 ABILITY = "---\nabilityId: {id}\ndisplayName: {name}\n---\nKnow.\n"
 

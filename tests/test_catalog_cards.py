@@ -24,10 +24,10 @@ from metier.core.render import REFERENCE_PREAMBLE, SEPARATOR
 from metier.index.cards import stored_cards, text_of_card
 from metier.load import load_folder
 from metier.select.cards import CardIndex, register_scorer
-from metier.values.capabilities import CapabilitiesConfig
 from metier.values.documents import Card
 from metier.values.outcomes import Issue
 from metier.values.selection import Injection
+from metier.values.tables import CapabilitiesConfig
 from soak import examples
 
 pytestmark = pytest.mark.slow

@@ -13,7 +13,8 @@ from metier.index.documents import excluded_documents, find_documents, providers
 from metier.index.skills import SkillRepository
 from metier.index.store import Store
 from metier.load import read_skills
-from metier.values.outcomes import Issue, LoadSummary
+from metier.values.loads import LoadSummary
+from metier.values.outcomes import Issue
 
 pytestmark = pytest.mark.corpus
 

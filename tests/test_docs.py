@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from tools.make_host_table import TABLE, table_text
+from tools.make_host_table import KEY_TABLE, TABLE, key_table_text, table_text
 
 from invariants import INVARIANTS
 from metier.core import ranked, ranking
@@ -22,7 +22,7 @@ from metier.hosts.folders import FOLDERS
 from metier.hosts.known import HOSTS
 from metier.index.learned import MOST_LESSONS
 from metier.index.ranked import MOST_EXAMPLES
-from metier.values.capabilities import CapabilitiesConfig
+from metier.values.tables import CapabilitiesConfig
 from proofs import PAGE, page
 from reference import (
     DOCS,
@@ -351,6 +351,7 @@ def test_the_python_of_a_page_is_typed(tmp_path: Path) -> None:
 
 def test_the_table_that_hooks_load_says_what_the_files_of_hosts_say() -> None:
     check(TABLE, table_text())
+    check(KEY_TABLE, key_table_text())
 
 
 @pytest.mark.parametrize("name", ["hosts.md", "mcp.md"])

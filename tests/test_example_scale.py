@@ -11,7 +11,7 @@ import yaml
 
 from conftest import REPOSITORY
 from metier.cli import group
-from metier.config.settings import SETTINGS
+from metier.config.variables import VARIABLES
 
 EXAMPLE = REPOSITORY / "examples" / "scale"
 
@@ -37,7 +37,7 @@ def test_both_workers_are_started_with_options_that_exist() -> None:
 def test_its_address_has_no_password_and_its_variables_are_settings() -> None:
     environment = compose()["services"]["worker-1"]["environment"]
     assert environment["METIER_STATE_URL"] == "postgresql://metier@db/metier?sslmode=disable"
-    variables = {setting.variable for setting in SETTINGS.values()}
+    variables = set(VARIABLES.values())
     assert {"METIER_STATE_URL", "METIER_STATE_NAMESPACE"} <= variables
 
 

@@ -1,4 +1,6 @@
-"""Make `metier/hosts/table.py`, which hooks load, from the files in `metier/hosts/known/`.
+"""Make the light tables in `metier/hosts/` from the files in `metier/hosts/known/`.
+
+Hooks load `table.py`, and what reads front matter loads `key_table.py`.
 
     python tools/make_host_table.py
 
@@ -6,19 +8,42 @@
 """
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from metier import hosts
-from metier.hosts.known import HOSTS
+from metier.hosts.known import HOSTS, host_keys
 from metier.hosts.loading import SWITCH, honours
-from metier.hosts.model import STANDARD_FOLDERS, UNKNOWN, Host, Mark, SkillFolder
+from metier.hosts.model import (
+    STANDARD_FOLDERS,
+    STANDARD_KEYS,
+    UNKNOWN,
+    Host,
+    Key,
+    Mark,
+    SkillFolder,
+)
 
 TABLE = Path(hosts.__file__).with_name("table.py")
+KEY_TABLE = Path(hosts.__file__).with_name("key_table.py")
 _HEAD = '''\
 """What hooks need of all hosts. Made by tools/make_host_table.py; edit the files in known/."""
 # fmt: off
 # ruff: noqa: E501  # as long as it gets
+
+'''
+_HEAD_OF_KEYS = '''\
+"""Keys of a skill's front matter. Made by tools/make_host_table.py; edit the files in known/."""
+# fmt: off
+
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from metier.hosts.model import KeyType
+
+Row: TypeAlias = "tuple[KeyType, tuple[str, ...], bool]"
+"""The fields of `metier.hosts.model.Key`."""
 
 '''
 
@@ -47,6 +72,28 @@ def table_text() -> str:
             "",
         ]
     )
+
+
+def key_table_text() -> str:
+    """The source of the table of keys."""
+    return _HEAD_OF_KEYS + "\n".join(
+        [
+            "STANDARD_KEYS: dict[str, Row] = {",
+            *_key_rows(STANDARD_KEYS),
+            "}",
+            '"""Those of the Agent Skills format."""',
+            "HOST_KEYS: dict[str, Row] = {",
+            *_key_rows(host_keys()),
+            "}",
+            '"""Those that some host reads beyond them."""',
+            "",
+        ]
+    )
+
+
+def _key_rows(keys: Mapping[str, Key]) -> list[str]:
+    rows = ((name, [key.type, list(key.choices), key.or_number]) for name, key in keys.items())
+    return [f"    {_python(name)}: {_python(row)}," for name, row in rows]
 
 
 def _hook(host: Host) -> str:
@@ -80,3 +127,4 @@ def _python(value: Any) -> str:
 
 if __name__ == "__main__":
     TABLE.write_text(table_text(), encoding="utf-8")
+    KEY_TABLE.write_text(key_table_text(), encoding="utf-8")

@@ -8,7 +8,8 @@ from metier.errors import InvalidDocumentError
 from metier.flow.reading import read_documents, read_skills
 from metier.values.documents import Ability, Document
 from metier.values.files import Entry, Kind, Root
-from metier.values.outcomes import Exclusion, Issue, Loaded, same_id
+from metier.values.loads import Loaded
+from metier.values.outcomes import Exclusion, Issue, same_id
 
 T = TypeVar("T")
 

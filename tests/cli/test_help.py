@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 import pytest
 
+from conftest import Workspace
 from metier.cli import COMMANDS, group, run
 from metier.findings import CODES
 from reference import contexts
@@ -83,6 +84,30 @@ def test_help_loads_nothing_heavy(arguments: list[str]) -> None:
     loaded = finished.stdout.splitlines()[-1].split()
     assert "click" in loaded
     assert HEAVY.intersection(loaded) == set()
+
+
+NOT_FOR_ONE_SKILL = {
+    *("json", "subprocess", "dataclasses", "shlex", "metier.hosts.known", "metier.config.checking"),
+    *("metier.values.fields", "metier.values.contracts", "metier.safety.lookalikes"),
+}
+"""What most skills and workspaces need nothing of, and what takes long to load."""
+
+
+def test_linting_an_ordinary_skill_loads_little(workspace: Workspace) -> None:
+    workspace.write("metier.toml", "")
+    file = workspace.write(
+        "skills/charts/SKILL.md",
+        "---\nname: charts\ndescription: Draws 2 charts. Use it for reports.\n---\n\nDraw.\n",
+    )
+    script = "import sys; from metier.cli import run; run(sys.argv[1:]); print(*sys.modules)"
+    finished = subprocess.run(
+        [sys.executable, "-c", script, "lint", str(file)],
+        capture_output=True, text=True, check=True, timeout=300, cwd=workspace.root,
+    )  # fmt: skip
+    assert "no problems found" in finished.stderr
+    loaded = set(finished.stdout.split())
+    assert "metier.lint.skills" in loaded
+    assert (HEAVY | NOT_FOR_ONE_SKILL) & loaded == set()
 
 
 @pytest.mark.parametrize("code", sorted(CODES))

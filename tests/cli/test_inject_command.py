@@ -13,7 +13,7 @@ import pytest
 from cli.printed import Printed
 from conftest import Workspace
 from metier.cli import run
-from metier.findings import SEVERITIES, errors
+from metier.findings import OUTCOMES, errors, severity_of
 
 pytestmark = pytest.mark.slow
 
@@ -437,10 +437,10 @@ def test_show_of_an_unknown_ability_names_the_nearest(filled: Workspace, metier:
 
 
 def test_every_code_of_abilities_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
-    assert sorted(code for code in SEVERITIES if code.startswith("ABILITY_")) == ABILITY_CODES
+    assert sorted(code for code in OUTCOMES if code.startswith("ABILITY_")) == ABILITY_CODES
     for code in ABILITY_CODES:
         assert run(["explain", code.lower(), "--json"]) == 0
-        wanted = {"code": code, "severity": SEVERITIES[code], "why": errors()[code].why}
+        wanted = {"code": code, "severity": severity_of(code), "why": errors()[code].why}
         assert json.loads(capsys.readouterr().out) == wanted
     assert run(["explain", "ABILITY_CONFLICT"]) == 0
     out = capsys.readouterr().out

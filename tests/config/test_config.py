@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 import pytest
 
-from metier.config import Config, Mount, find_workspace, load_config
+from metier.config import Config, find_workspace, load_config
 from metier.errors import ConfigError
+from metier.values.settings import Mount
 
 
 class Place(NamedTuple):

@@ -14,7 +14,8 @@ from metier.config.capabilities import (
     with_profile,
 )
 from metier.errors import ConfigError
-from metier.values.capabilities import CapabilitiesConfig, LogLevel, RolloutMode, SourceSetting
+from metier.values.capabilities import SourceSetting
+from metier.values.tables import CapabilitiesConfig, LogLevel, RolloutMode
 
 PIN = "0123456789abcdef" * 4
 

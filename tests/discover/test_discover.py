@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from conftest import Workspace
-from metier.config import Config, Mount
+from metier.config import Config
 from metier.discover.roots import roots_for, skill_root
 from metier.discover.walk import discover
 from metier.values.files import LARGEST, Found, Kind, Root
+from metier.values.settings import Mount
 
 AS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
 

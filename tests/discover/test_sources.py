@@ -22,8 +22,9 @@ from metier.discover.sources.remote import RemoteSource
 from metier.discover.sources.sync import source_folders, source_of, sync_sources
 from metier.errors import ConfigError, SourceError
 from metier.storage.room import Room
-from metier.values.capabilities import CapabilitiesConfig, SourceSetting
+from metier.values.capabilities import SourceSetting
 from metier.values.outcomes import Issue
+from metier.values.tables import CapabilitiesConfig
 
 pytestmark = pytest.mark.slow
 

@@ -4,11 +4,12 @@ from pathlib import Path
 
 from conftest import Workspace
 from metier.catalog import Catalog
-from metier.config import Config, Mount
+from metier.config import Config
 from metier.config.reviews import ReviewRecord
 from metier.flow.boundary import Boundary
 from metier.flow.reviews import Reviewed
 from metier.values.rows import Row
+from metier.values.settings import Mount
 from metier.values.trust import Trust
 
 

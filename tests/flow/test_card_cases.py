@@ -13,8 +13,9 @@ from metier.inject.cards import CapabilityInjection, inject_capabilities
 from metier.inject.sanitize import sanitize_capability_content
 from metier.load import load_folder
 from metier.select.cards import CardIndex, calculate_relevance_score
-from metier.values.capabilities import BootstrapFile, CapabilitiesConfig, SelectionContext
+from metier.values.capabilities import BootstrapFile, SelectionContext
 from metier.values.documents import Card
+from metier.values.tables import CapabilitiesConfig
 
 ABOUT = SelectionContext(recent_messages=["deploy"])
 

@@ -11,10 +11,11 @@ import pytest
 from conftest import Workspace, boundary_of
 from encode.embedding_server import EmbeddingServer, embedding_server
 from metier import Catalog
-from metier.config import Config, EncoderSettings, load_config
+from metier.config import Config, load_config
 from metier.core.word_table import SHIPPED
 from metier.errors import ConfigError
 from metier.flow.boundary import read_boundary
+from metier.values.settings import EncoderSettings
 from metier.values.which import BUILT_IN
 
 TASK = "please gribble the stuff"

@@ -25,7 +25,8 @@ from metier.hook.store import ReadOnlyCatalog
 from metier.hosts import HOOKED
 from metier.index.cards import stored_cards
 from metier.select.cards import CardIndex
-from metier.values.capabilities import CapabilitiesConfig, SelectionContext
+from metier.values.capabilities import SelectionContext
+from metier.values.tables import CapabilitiesConfig
 from soak import examples
 
 pytestmark = pytest.mark.slow

@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 
 from conftest import Workspace
 from metier.catalog import Catalog
-from metier.config import Config, Mount
+from metier.config import Config
 from metier.flow.boundary import Boundary
-from metier.values.outcomes import Changes
+from metier.values.loads import Changes
+from metier.values.settings import Mount
 from soak import examples
 
 pytestmark = pytest.mark.slow

@@ -16,8 +16,9 @@ import pytest
 
 from conftest import Workspace, boundary_of
 from metier.catalog import Catalog
-from metier.config import Config, Mount
+from metier.config import Config
 from metier.discover import trail, walk
+from metier.values.settings import Mount
 
 Change = Callable[[], object]
 CONFIG = Config(host_folders=True, is_trusted=True)

@@ -21,9 +21,10 @@ from metier.inject.cards import (
     is_silent,
 )
 from metier.inject.sanitize import sanitize_capability_content
-from metier.values.capabilities import BootstrapFile, CapabilitiesConfig
+from metier.values.capabilities import BootstrapFile
 from metier.values.documents import Card
 from metier.values.selection import Scored
+from metier.values.tables import CapabilitiesConfig
 
 LOGGER = "metier.capabilities"
 SECRET = b"of this workspace"

@@ -11,8 +11,8 @@ from metier.cli import run
 from metier.config.capabilities import read_capabilities
 from metier.findings import CODES
 from metier.lint.settings import SettingsFile, lint_capabilities
-from metier.values.capabilities import CapabilitiesConfig
 from metier.values.outcomes import Issue
+from metier.values.tables import CapabilitiesConfig
 
 CARDS = ("web-search", "billing")
 CARD = "---\nid: web-search\nname: S\ndescription: D\ntriggers: {keywords: [web]}\n---\n"

@@ -4,6 +4,8 @@ import pytest
 
 from metier.lint import lint_document
 from metier.lint.fix import fix
+from metier.lint.host_limits import ROUTING_TEXT_SHOWN
+from metier.lint.skills import LONGEST_DESCRIPTION
 from metier.parse.kinds import parse_document
 from metier.values.documents import Skill
 from metier.values.outcomes import Issue
@@ -402,3 +404,7 @@ def test_a_typo_beside_the_right_key_says_which_counts(extra: str, typo: str, me
     assert (issue.code, issue.line) == ("SK309", 5)
     assert issue.message == f"unknown key '{typo}' beside '{meant}', which counts"
     assert issue.hint == f"keep '{meant}' alone"
+
+
+def test_no_host_shows_less_of_a_description_than_the_format_allows() -> None:
+    assert min(host.shown for host in ROUTING_TEXT_SHOWN) > LONGEST_DESCRIPTION

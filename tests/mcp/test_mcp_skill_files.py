@@ -24,9 +24,9 @@ from mcp_sep2640 import (
     write_paper,
 )
 from mcp_served import asked, refreshed, server_over
-from metier.config import Mount
 from metier.mcp import hard_links
 from metier.mcp.serve import serving
+from metier.values.settings import Mount
 
 
 @pytest.fixture

@@ -16,10 +16,10 @@ from conftest import Workspace
 from mcp_served import ERAS, asked, called, data_of, error_of, example, refreshed, server_over
 from metier.cli.mcp import opened
 from metier.cli.session import Session
-from metier.config import ProbeSetting
 from metier.mcp.answers import result, schema
 from metier.mcp.serve import serving
 from metier.mcp.tool import AnswerCache
+from metier.values.settings import ProbeSetting
 
 pytestmark = pytest.mark.slow
 

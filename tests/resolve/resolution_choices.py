@@ -10,11 +10,12 @@ import jsonschema
 
 from conftest import Workspace
 from metier.catalog import Catalog
-from metier.config import Config, Mount
+from metier.config import Config
 from metier.core.names import is_capability_name
 from metier.resolve import Policy, Resolution, resolve
 from metier.resolve.aliases import parse_alias_table
 from metier.values.resolution import DECISIONS
+from metier.values.settings import Mount
 from resolve.resolution_scores import MODES, Answers, Given, aliases_of, candidate, provider, row_of
 
 SCHEMA = (

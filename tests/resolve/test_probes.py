@@ -11,10 +11,11 @@ import pytest
 
 from conftest import Workspace
 from metier.catalog import Catalog
-from metier.config import Config, ProbeSetting
+from metier.config import Config
 from metier.resolve.probes import MOST_OUTPUT, CommandProbe
 from metier.values.candidates import Candidate
 from metier.values.resolution import ProbeResult
+from metier.values.settings import ProbeSetting
 
 pytestmark = pytest.mark.slow
 

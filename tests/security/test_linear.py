@@ -4,6 +4,7 @@ Each case is a text that grows; eight times the text may take at most 40 times a
 worse than linear takes 64 times as long, or more.
 """
 
+import re
 from collections.abc import Callable
 from time import thread_time
 from typing import Any, NamedTuple
@@ -51,9 +52,9 @@ from metier.safety.phrases import find_phrases
 from metier.serving import endpoint
 from metier.values import checks
 from metier.values.agents import CheckpointSettings, Limits
-from metier.values.capabilities import CapabilitiesConfig
 from metier.values.outcomes import Issue
 from metier.values.runs import Claim, StepRecord
+from metier.values.tables import CapabilitiesConfig
 
 pytestmark = pytest.mark.slow
 
@@ -500,7 +501,7 @@ SEARCHES: dict[str, Callable[[str], object]] = {
     "command of a shim": plugins._COMMAND.search,
     "indentation of a host's file": splice._FIRST_INDENT.search,
     "space in a host's file": splice._SPACE.match,
-    "tags": skills._TAG.search,
+    "tags": re.compile(skills._TAG).search,
     "places in a command": commands._PLACEHOLDER.findall,
     "sections of a docstring": tool._SECTION.split,
     "parameters of a docstring": tool._PARAMETER.match,
@@ -513,8 +514,8 @@ SEARCHES: dict[str, Callable[[str], object]] = {
     "scalars": yaml12._NO_TEXT.fullmatch,
     "blocks": yaml12._BLOCK.match,
     "comments in lists": yaml12._COMMENT_IN_LIST.search,
-    "late front matter": parse_skills._LATE_FRONT_MATTER.search,
-    "code fences": parse_skills._CODE_FENCE.findall,
+    "late front matter": re.compile(parse_skills._LATE_FRONT_MATTER).search,
+    "code fences": re.compile(parse_skills._CODE_FENCE).findall,
     "tags of YAML": parse_yaml._MAY_BE_TAG.search,
     "anchors": parse_yaml._MAY_BE_ANCHOR.findall,
     "ordinary front matter": lambda text: ordinary_values(f"a: {text}"),

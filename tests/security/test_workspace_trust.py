@@ -1,6 +1,7 @@
 """What the user trusts: a power set at a digest, in a record of their own."""
 
 import asyncio
+import hashlib
 import json
 import os
 import shutil
@@ -14,6 +15,7 @@ import pytest
 from conftest import Workspace, record_of, trust
 from metier import Catalog
 from metier.cli import run
+from metier.config.powers import Powers
 from metier.config.record import Entry, TrustRecord
 from metier.errors import TrustError
 from metier.flow.boundary import read_boundary
@@ -176,6 +178,12 @@ def test_what_is_no_power_leaves_the_trust_as_it_is(change: str, shop: Workspace
     shop.trust()
     HARMLESS[change](shop)
     assert trust_in(shop).state == "trusted"
+
+
+def test_the_digest_of_nothing_is_that_of_its_json() -> None:
+    text = json.dumps(Powers().to_json(), sort_keys=True, separators=(",", ":"))
+    assert Powers().digest == f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
+    assert Powers(links={"a": "b"}).digest != Powers().digest != Powers(files={"a": "b"}).digest
 
 
 def test_the_digest_does_not_depend_on_the_place_or_the_order(shop: Workspace) -> None:

@@ -18,8 +18,9 @@ from metier.select.cards import (
     select_relevant_capabilities,
     token_budget,
 )
-from metier.values.capabilities import CapabilitiesConfig, SelectionContext
+from metier.values.capabilities import SelectionContext
 from metier.values.documents import Card
+from metier.values.tables import CapabilitiesConfig
 
 NEVER = "a keyword that nobody writes"
 

@@ -20,8 +20,9 @@ from metier.select.cards import (
     calculate_relevance_score,
     select_relevant_capabilities,
 )
-from metier.values.capabilities import CapabilitiesConfig, SelectionContext
+from metier.values.capabilities import SelectionContext
 from metier.values.documents import Card
+from metier.values.tables import CapabilitiesConfig
 
 pytestmark = pytest.mark.slow
 

@@ -33,8 +33,8 @@ from metier.storage.workspace import OLD_STATE_FOLDER, RUNS_FILE
 from metier.values.files import KINDS, PLURAL
 
 if TYPE_CHECKING:
-    from metier.flow.linting import Named
     from metier.flow.running import Agency
+    from metier.values.files import Named
 
 _COLOURS = {"ok": "green", "warning": "yellow", "error": "red"}
 _MOST_SHOWN = 10
@@ -137,7 +137,7 @@ def _catalog(session: Session, catalog: Catalog) -> Iterator[Check]:
     yield from _excluded(catalog)
     yield from _reviews(catalog)
     yield from _unknown_sources(catalog)
-    from metier.flow.linting import settings_findings  # --host does not load it
+    from metier.flow.lint_settings import settings_findings  # --host does not load it
 
     for issue in settings_findings(catalog.config, catalog.workspace, _documents(catalog)):
         detail = f"{ShownPaths(catalog)(issue.path)}:{issue.line}: {issue.message}"

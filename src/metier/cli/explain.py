@@ -9,8 +9,7 @@ from click.shell_completion import CompletionItem
 from metier.cli.layout import flowed_here
 from metier.cli.session import Session, metier_command
 from metier.errors import NotFoundError
-from metier.findings import CODES, Finding, errors
-from metier.values.own_rules import FAMILY
+from metier.findings import CODES, OWN_FAMILY, Finding, errors
 
 
 def _complete(_ctx: Any, _parameter: Any, incomplete: str) -> list[CompletionItem]:
@@ -43,7 +42,7 @@ def command(session: Session, code: str | None) -> None:
 
 def _own(session: Session, code: str | None) -> Mapping[str, Finding]:
     """The pages of rules of one's own, if they may be asked for."""
-    if code is not None and not code.upper().startswith(FAMILY):
+    if code is not None and not code.upper().startswith(OWN_FAMILY):
         return {}
     from metier.flow.own_rules import rules_of  # few ask for them
 

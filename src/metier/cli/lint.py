@@ -12,7 +12,6 @@ from metier.cli.session import Session, counted, metier_command
 from metier.cli.shown import shown_file
 from metier.config import Config
 from metier.errors import ConfigError, UsageError
-from metier.findings import CODES
 from metier.flow.boundary import untrusted_error
 from metier.flow.lint_report import Reported, owners_file, with_owners
 from metier.flow.linting import Choice, Linted, Linter, LintRequest, choice_of, unknown_code
@@ -49,7 +48,7 @@ def command(session: Session, options: LintOptions) -> int:
 def _check(session: Session, options: LintOptions, output_format: str) -> int:
     linter = _linter(session, options)
     if linter is None:
-        _write(session, options, output_format, [], Linted(0, [], [], set(), []))
+        _write(session, options, output_format, [], Linted())
         has_changed = options.changed is not None
         reason = "has changed" if has_changed else "is in the list of files"
         session.note(f"nothing to check: no skill, ability, card or agent {reason}")
@@ -138,16 +137,21 @@ def _codes(values: tuple[str, ...]) -> tuple[str, ...]:
 def _choice(
     config: Config, select: tuple[str, ...], ignore: tuple[str, ...], *, notes: bool
 ) -> Choice:
-    hint = f"families: {', '.join(sorted({code[:2] for code in CODES}))}; metier explain lists all"
     wrong = unknown_code((*select, *ignore))
     if wrong is not None:
-        raise UsageError(f"unknown code '{wrong}'", hint=hint)
+        raise UsageError(f"unknown code '{wrong}'", hint=_known_families())
     per_file = [code for codes in config.per_file_ignores.values() for code in codes]
     wrong = unknown_code((*config.lint_select, *config.lint_ignore, *per_file))
     if wrong is not None:
         where = ", ".join(config.sources) or "environment"
-        raise ConfigError(f"unknown code '{wrong}'", where=where, hint=hint)
+        raise ConfigError(f"unknown code '{wrong}'", where=where, hint=_known_families())
     return choice_of(config, select, ignore, notes=notes)
+
+
+def _known_families() -> str:
+    from metier.findings import CODES
+
+    return f"families: {', '.join(sorted({code[:2] for code in CODES}))}; metier explain lists all"
 
 
 def _lint(

@@ -1,12 +1,10 @@
 """Findings as text for people, and as JSON, GitHub annotations or a GitLab report for programs."""
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
 from metier.core.text import printable
 from metier.flow.lint_report import Reported, fingerprints
-from metier.safety.escapes import escaped_json, visible
 from metier.values.outcomes import Issue
 
 _GITHUB_LEVELS = {"error": "error", "warning": "warning", "info": "notice"}
@@ -59,6 +57,10 @@ def _json(one: Reported) -> dict[str, Any]:
 
 
 def dumped(value: Any) -> str:
+    import json  # text needs none of it
+
+    from metier.safety.escapes import escaped_json
+
     return escaped_json(json.dumps(value, indent=2, ensure_ascii=False)) + "\n"
 
 
@@ -76,6 +78,8 @@ def as_github(reported: Sequence[Reported]) -> str:
 
 
 def _data(text: str) -> str:
+    from metier.safety.escapes import visible
+
     return visible(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 

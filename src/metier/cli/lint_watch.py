@@ -3,7 +3,6 @@
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from typing import NoReturn
 
 import click
@@ -30,7 +29,7 @@ def watch(
     """
 
     def stamp() -> object:
-        quiet = replace(session, quiet=True)
+        quiet = session.anew(quiet=True)
         linter = linter_of(quiet, options._replace(changed=None))
         return linter.stamp() if linter is not None else None
 

@@ -1,14 +1,11 @@
 """Shared by all commands: options, output and the catalog."""
 
 import functools
-import json
 import os
-import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -48,27 +45,39 @@ OUTSIDE = "this is not a workspace: only skill folders are read, and nothing is 
 _BAR_FROM = 500
 
 
-@dataclass
 class Session:
     """The options and the workspace of a command."""
 
-    root: str | None = None
-    config_file: str | None = None
-    as_json: bool = False
-    no_refresh: bool = False
-    quiet: bool = False
-    verbose: bool = False
-    trust_once: bool = False
-    for_host: bool = False
-    """A host started the command: no flag or variable gives it power."""
-    met_damage = False
-    """Whether the catalog turned out to be damaged while the command read it; no option."""
-    has_acted = False
-    """Whether the command did something that must not happen twice; no option."""
+    def __init__(
+        self,
+        root: str | None = None,
+        config_file: str | None = None,
+        *,
+        as_json: bool = False,
+        no_refresh: bool = False,
+        quiet: bool = False,
+        verbose: bool = False,
+        trust_once: bool = False,
+        for_host: bool = False,
+    ) -> None:
+        self.root = root
+        self.config_file = config_file
+        self.as_json = as_json
+        self.no_refresh = no_refresh
+        self.quiet = quiet
+        self.verbose = verbose
+        self.trust_once = trust_once
+        self.for_host = for_host
+        """A host started the command: no flag or variable gives it power."""
+        self.met_damage = False
+        """Whether the catalog turned out to be damaged while the command read it."""
+        self.has_acted = False
+        """Whether the command did something that must not happen twice."""
 
-    def anew(self) -> "Session":
-        """The same options; settings and trust are read again."""
-        return replace(self)
+    def anew(self, *, quiet: bool = False) -> "Session":
+        """The same options, or quieter; settings and trust are read again."""
+        options: dict[str, Any] = {name: getattr(self, name) for name in (*_SHARED, "for_host")}
+        return Session(**{**options, "quiet": quiet or self.quiet})
 
     def workspace(self) -> str:
         """The workspace, or the current folder if there is none."""
@@ -267,6 +276,8 @@ class Session:
             click.echo(printable(self.redactor.text(text)))
 
     def print_json(self, value: Any) -> None:
+        import json  # many commands print none
+
         from metier.safety.escapes import escaped_json  # tables need none of its expressions
 
         value = self.redactor.value(value)
@@ -332,6 +343,8 @@ def _for_shell(name: str) -> str:
     is_quoted = word.startswith(("'", '"'))
     if os.environ.get("_METIER_COMPLETE") != "bash_complete" or is_quoted:
         return name
+    import re  # only a shell asks for it
+
     return re.sub(r"([^\w@%+=:,./-])", r"\\\1", name)
 
 
@@ -352,7 +365,8 @@ def shortened(names: Sequence[str], most: int = 3) -> str:
     return ", ".join(map(one_line, names[:most])) + more
 
 
-_SHARED = [field.name for field in fields(Session) if field.name != "for_host"]
+_SHARED = (*("root", "config_file", "as_json", "no_refresh", "quiet", "verbose", "trust_once"),)
+"""The options that all commands have."""
 
 
 def metier_command(

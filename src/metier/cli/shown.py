@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from metier.core.paths import is_inside
@@ -15,13 +16,18 @@ if TYPE_CHECKING:  # slow to load
 def shown_file(file: str, workspace: str) -> str:
     """Relative to the current folder if near it, else absolute."""
     try:
-        here = os.path.realpath(os.getcwd())
+        here = _resolved(os.getcwd())
     except OSError:  # it was removed
         return file
     near = workspace if is_inside(here, workspace) else here
     if not is_inside(file, near) and not is_inside(file, here):
         return file
     return os.path.relpath(file, here).replace(os.sep, "/")
+
+
+@lru_cache(maxsize=1)
+def _resolved(folder: str) -> str:
+    return os.path.realpath(folder)
 
 
 class ShownPaths:

@@ -3,7 +3,6 @@
 import os
 import sys
 from contextlib import ExitStack
-from dataclasses import replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -63,7 +62,7 @@ def command(
     _ = session.boundary  # notes what is ignored, once
 
     def boundary() -> Boundary:
-        return replace(session, quiet=True).boundary
+        return session.anew(quiet=True).boundary
 
     if folder is not None:
         return _export(session, CatalogSource(boundary), folder, with_prompts)

@@ -7,27 +7,29 @@ see `config.settings`.
 import os
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from metier.config.database_url import DatabaseUrl
 from metier.config.layers import Layer, layers_of, user_layer
 from metier.config.layers import user_settings as user_settings
-from metier.config.merging import merged_values, narrowed_values
-from metier.config.settings import SETTINGS
 from metier.storage.workspace import SETTINGS_FILE
 from metier.storage.workspace import find_workspace as find_workspace
-from metier.values.capabilities import CapabilitiesConfig
 from metier.values.files import Kind
-from metier.values.own_rules import RuleSetting
-from metier.values.reviews import ALWAYS, ON_FIRST_USE
-from metier.values.running import ModelSettings, ServerSetting, ToolSettings
-from metier.values.settings import DEFAULT_MIN_SIGNAL, LintSettings
-from metier.values.settings import EncoderSettings as EncoderSettings
-from metier.values.settings import Mount as Mount
-from metier.values.settings import ProbeSetting as ProbeSetting
-from metier.values.settings import QueueSetting as QueueSetting
+from metier.values.levels import ALWAYS, ON_FIRST_USE
+from metier.values.tables import (
+    DEFAULT_MIN_SIGNAL,
+    CapabilitiesConfig,
+    LintSettings,
+    ModelSettings,
+    ToolSettings,
+)
 from metier.values.teams import Team
 from metier.values.trust import NOTHING
+
+if TYPE_CHECKING:
+    from metier.config.database_url import DatabaseUrl
+    from metier.values.own_rules import RuleSetting
+    from metier.values.running import ServerSetting
+    from metier.values.settings import EncoderSettings, Mount, ProbeSetting, QueueSetting
 
 FILE_NAME = SETTINGS_FILE
 ALIAS_FILE = os.path.join(".dci", "aliases.v1.json")
@@ -40,7 +42,7 @@ class Config(NamedTuple):
     """Names or ids of skills that are never candidates."""
     host_folders: bool = True
     """Whether to read skills that hosts have installed for the user."""
-    mounts: tuple[Mount, ...] = ()
+    mounts: "tuple[Mount, ...]" = ()
     abilities: tuple[str, ...] = ("abilities",)
     cards: tuple[str, ...] = ("docs/capabilities",)
     agents: tuple[str, ...] = ("agents", ".claude/agents")
@@ -51,7 +53,7 @@ class Config(NamedTuple):
     lint_select: tuple[str, ...] = ()
     lint_ignore: tuple[str, ...] = ()
     per_file_ignores: Mapping[str, tuple[str, ...]] = MappingProxyType({})
-    lint_rules: tuple[RuleSetting, ...] = ()
+    lint_rules: "tuple[RuleSetting, ...]" = ()
     """Rules of one's own, by `[lint.rules.CODE]`."""
     lint_plugins: tuple[str, ...] = ()
     """The entry points of installed packages whose rules are used."""
@@ -73,20 +75,20 @@ class Config(NamedTuple):
     """By the label of a source, or the name of a plugin; stronger than the four above."""
     own_trust: Mapping[str, Any] = NOTHING
     """`trust.*` of the workspace: it can only tighten."""
-    probes: tuple[ProbeSetting, ...] = ()
+    probes: "tuple[ProbeSetting, ...]" = ()
     tokenizer: str = "chars/4"
     """How tokens are counted: `chars/4`, or an encoding of tiktoken whose ranks are on disk."""
     capabilities: CapabilitiesConfig = CapabilitiesConfig()
     models: ModelSettings = ModelSettings()
     tools: ToolSettings = ToolSettings()
-    servers: tuple[ServerSetting, ...] = ()
-    encoder: EncoderSettings | None = None
+    servers: "tuple[ServerSetting, ...]" = ()
+    encoder: "EncoderSettings | None" = None
     """What gives texts their vectors in place of the built-in word table."""
     state_folder: str = ""
     """The folder of all state, if set."""
     keep_days: int = 30
     """How long ended runs, reports and decisions of hooks are kept."""
-    state_url: DatabaseUrl | None = None
+    state_url: "DatabaseUrl | None" = None
     """The database of shared state, if set."""
     state_url_file: str = ""
     """A file with that address; stronger than `state_url`."""
@@ -96,7 +98,7 @@ class Config(NamedTuple):
     """`same`: workers execute only runs that were started with their own documents."""
     worker_concurrency: int = 4
     """How many runs a worker executes at a time."""
-    queues: Mapping[str, QueueSetting] = MappingProxyType({})
+    queues: "Mapping[str, QueueSetting]" = MappingProxyType({})
     safe_directories: tuple[str, ...] = ()
     """Workspaces that may belong to another user of the system."""
     sources: tuple[str, ...] = ()
@@ -131,16 +133,23 @@ class Settings(NamedTuple):
 
     def config(self, *, is_trusted: bool) -> Config:
         """The settings in force. Raises `ConfigError` at the first wrong setting."""
+        files = tuple(layer.source for layer in self.layers if os.sep in layer.source)
+        if not any(layer.values for layer in self.layers):
+            lint = LintSettings() if self.own else None
+            return Config(is_trusted=is_trusted, users_lint=lint, sources=files)
+        from metier.config.merging import merged_values, narrowed_values  # checks every setting
+
         users = [layer for layer in self.layers if layer.owner == "user"]
         values = merged_values(self.layers if is_trusted else users, self.workspace)
         more = {} if is_trusted else narrowed_values(values, self.own, self.workspace)
         lint = _lint_of(merged_values(users, self.workspace)) if self.own else None
         fields = _by_attribute({**values, **more})
-        files = tuple(layer.source for layer in self.layers if os.sep in layer.source)
         return Config(**fields, is_trusted=is_trusted, users_lint=lint, sources=files)
 
 
 def _by_attribute(values: Mapping[str, Any]) -> dict[str, Any]:
+    from metier.config.settings import SETTINGS  # see above
+
     return {SETTINGS[key].attribute if key in SETTINGS else key: values[key] for key in values}
 
 

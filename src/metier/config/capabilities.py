@@ -10,9 +10,10 @@ from metier.config.settings import CAPABILITIES, PROFILE, SETTINGS
 from metier.core.names import loose_key
 from metier.core.nearest import did_you_mean
 from metier.errors import ConfigError
-from metier.values.capabilities import CapabilitiesConfig, SourceSetting
+from metier.values.capabilities import SourceSetting
 from metier.values.checks import dotted
 from metier.values.files import KeyPath
+from metier.values.tables import CapabilitiesConfig
 
 _SHA256 = re.compile(r"[0-9a-f]{64}\Z")
 

@@ -8,18 +8,12 @@ from typing import Any
 
 from metier.config.database_url import DatabaseUrl, check_no_secret, check_url
 from metier.config.settings import SETTINGS, unknown_setting
+from metier.config.variables import VARIABLES
 from metier.errors import ConfigError
 from metier.values.checks import Field, check_value, dotted
 from metier.values.files import KeyPath
 from metier.values.own_rules import CODE_FORM, RuleSetting, is_own_code
-from metier.values.running import (
-    CommandSetting,
-    ModelOptions,
-    ModelSettings,
-    ProviderSettings,
-    ServerSetting,
-    ToolSettings,
-)
+from metier.values.running import CommandSetting, ModelOptions, ProviderSettings, ServerSetting
 from metier.values.settings import (
     QUEUE_FORM,
     EncoderSettings,
@@ -28,6 +22,7 @@ from metier.values.settings import (
     QueueSetting,
     is_queue_name,
 )
+from metier.values.tables import ModelSettings, ToolSettings
 from metier.values.teams import Team
 
 
@@ -164,7 +159,7 @@ def _mounts(tables: list[Any], source: str) -> tuple[Mount, ...]:
 def _state_url(text: str, source: str) -> DatabaseUrl:
     """Only the environment may bring a password."""
     check_url(text, source)
-    if source != SETTINGS["state.url"].variable:
+    if source != VARIABLES["state.url"]:
         check_no_secret(text, source)
     return DatabaseUrl(text)
 

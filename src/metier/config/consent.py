@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from metier.config import Config, EncoderSettings
+from metier.config import Config
 from metier.config.powers import (
     LARGEST_ENCODER,
     LARGEST_FILE,
@@ -11,6 +11,7 @@ from metier.config.powers import (
     files_of,
 )
 from metier.errors import TrustError
+from metier.values.settings import EncoderSettings
 from metier.values.trust import Trust
 
 

@@ -2,22 +2,17 @@
 
 import os
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from metier.config.settings import SETTINGS, class_of, unknown_setting
+from metier.config.variables import VARIABLES
 from metier.core.paths import is_inside
 from metier.errors import ConfigError
 from metier.storage.places import config_folder
 from metier.storage.room import read_regular
 from metier.storage.workspace import SETTINGS_FILE
 
-if TYPE_CHECKING:
-    from metier.core.toml import TomlError
-
 ENVIRONMENT = "environment"
 LARGEST = 1 << 20
-_TABLES = {key.partition(".")[0] for key in SETTINGS if "." in key}
-VARIABLES = {key: setting.variable for key, setting in SETTINGS.items() if setting.variable}
 
 
 class Layer(NamedTuple):
@@ -78,16 +73,15 @@ def _of_workspace(workspace: str) -> Iterator[Layer]:
 
 def layer_of_text(text: str, source: str, *, is_users: bool) -> Layer:
     """The layer of a settings file with this text. Raises `ConfigError`."""
-    from metier.core.toml import TomlError, toml_of  # most workspaces have no settings to read
-
-    try:
-        table = toml_of(text)
-    except TomlError as error:
-        raise _no_toml(error, source) from None
-    return _layer(source, is_users, _flat(table, source))
+    return _layer(source, is_users, _flat(_parsed(text, source), source))
 
 
 def _layer(source: str, is_users: bool, values: dict[str, Any]) -> Layer:
+    owner: Literal["user", "workspace"] = "user" if is_users else "workspace"
+    if not values:
+        return Layer(source, owner, values)
+    from metier.config.settings import class_of  # a large table, and many files set nothing
+
     for key in values:
         if class_of(key) == "user" and not is_users:
             raise ConfigError(
@@ -96,7 +90,7 @@ def _layer(source: str, is_users: bool, values: dict[str, Any]) -> Layer:
                 where=source,
                 hint=f"move it to {user_settings()}",
             )
-    return Layer(source, "user" if is_users else "workspace", values)
+    return Layer(source, owner, values)
 
 
 def _from_environment(environ: Mapping[str, str]) -> Layer:
@@ -125,15 +119,11 @@ def _of_state(key: str, text: str) -> dict[str, Any]:
 
 def _toml(file: str, workspace: str, *, required: bool = False) -> dict[str, Any]:
     """The tables of a file, which must be inside its workspace."""
-    from metier.core.toml import TomlError, toml_of  # most workspaces have no settings to read
-
     try:
         real = os.path.realpath(file)
         if workspace and not is_inside(real, workspace):
             raise OSError(None, "a link leads out of the workspace")
-        return toml_of(read_regular(real, LARGEST).decode())
-    except TomlError as error:
-        raise _no_toml(error, file) from None
+        text = read_regular(real, LARGEST).decode()
     except UnicodeDecodeError:
         raise ConfigError("the file is not UTF-8", where=file, hint="save it as UTF-8") from None
     except OSError as error:
@@ -144,25 +134,36 @@ def _toml(file: str, workspace: str, *, required: bool = False) -> dict[str, Any
             where=file,
             hint="check the path given with --config" if required else "",
         ) from None
+    return _parsed(text, file) if text else {}
 
 
-def _no_toml(error: "TomlError", file: str) -> ConfigError:
-    return ConfigError(
-        f"not valid TOML: {error}",
-        line=error.line,
-        column=error.column,
-        where=file,
-        hint="correct the file there",
-    )
+def _parsed(text: str, source: str) -> dict[str, Any]:
+    from metier.core.toml import TomlError, toml_of  # most workspaces have no settings to read
+
+    try:
+        return toml_of(text)
+    except TomlError as error:
+        raise ConfigError(
+            f"not valid TOML: {error}",
+            line=error.line,
+            column=error.column,
+            where=source,
+            hint="correct the file there",
+        ) from None
 
 
 def _flat(table: Any, source: str) -> dict[str, Any]:
     """`{"lint": {"select": …}}` as `{"lint.select": …}`; unknown keys are rejected."""
     if not isinstance(table, dict):
         raise ConfigError("[tool.metier] is not a table", where=source)
+    if not table:
+        return {}
+    from metier.config.settings import SETTINGS, unknown_setting  # see above
+
+    tables = {key.partition(".")[0] for key in SETTINGS if "." in key}
     flat: dict[str, Any] = {}
     for key, value in table.items():
-        if key in _TABLES and isinstance(value, dict):
+        if key in tables and isinstance(value, dict):
             flat.update({f"{key}.{inner}": entry for inner, entry in value.items()})
         else:
             flat[key] = value

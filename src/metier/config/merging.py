@@ -7,11 +7,9 @@ from typing import Any, NamedTuple
 from metier.config.checking import checked
 from metier.config.layers import Layer
 from metier.config.settings import class_of, entries
-from metier.core.paths import is_inside
-from metier.values.capabilities import CapabilitiesConfig
+from metier.core.paths import is_inside_text
 from metier.values.files import Kind
-from metier.values.running import ToolSettings
-from metier.values.settings import DEFAULT_MIN_SIGNAL
+from metier.values.tables import DEFAULT_MIN_SIGNAL, CapabilitiesConfig, ToolSettings
 
 _FOLDERS: dict[str, Kind] = {
     "folders.abilities": "ability",
@@ -100,13 +98,6 @@ def narrowed_values(
         base = users.get("capabilities", CapabilitiesConfig())
         values["own_capabilities"] = _tightened(base, tables)
     return {**values, "ignored": tuple(ignored)}
-
-
-def is_inside_text(folder: str, workspace: str) -> bool:
-    """Whether a folder, as settings write it, is inside the workspace; links are not followed."""
-    if folder.startswith("~"):
-        return False
-    return is_inside(os.path.normpath(os.path.join(workspace, folder)), workspace)
 
 
 def _is_users(folder: str, workspace: str) -> bool:

@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 
 from metier.core.paths import is_inside
-from metier.core.process import minimal_environment
+from metier.core.process import minimal_environment, output_of
 from metier.storage.room import read_regular
 from metier.storage.workspace import SETTINGS_FILE
 
@@ -74,13 +74,16 @@ def git_output(
     workspace: str, arguments: Sequence[str], *, given: bytes = b"", seconds: float = _GIT_SECONDS
 ) -> bytes | None:
     """What git prints, without running anything from the repository; None if it fails."""
+    environ = {**minimal_environment(), **_GIT_ENVIRONMENT}
+    if not given and hasattr(os, "posix_spawnp"):
+        return output_of([*_GIT, "-C", workspace, *arguments], environ, seconds)
     import subprocess  # few commands ask
 
     try:
         done = subprocess.run(
             [*_GIT, *arguments],
             cwd=workspace,
-            env={**minimal_environment(), **_GIT_ENVIRONMENT},
+            env=environ,
             input=given,
             capture_output=True,
             timeout=seconds,

@@ -1,20 +1,19 @@
 """The power set of a workspace: what it can do once it is trusted, and its digest."""
 
-import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from metier.config.layers import Layer
-from metier.config.merging import is_inside_text
-from metier.config.settings import class_of, entries
 from metier.core.digests import sha256
-from metier.core.paths import is_inside
+from metier.core.paths import is_inside, is_inside_text
 from metier.storage.room import regular_digest
 from metier.values.trust import NOTHING, Consent
 
 VERSION = 1
+_NOTHING = f'{{"agents":{{}},"files":{{}},"settings":{{}},"version":{VERSION}}}'.encode()
+"""The power set of a workspace that asks for nothing, as JSON."""
 UNREADABLE = "unreadable"
 LARGEST_FILE = 64 * 1024 * 1024
 LARGEST_ENCODER = 2 * 1024 * 1024 * 1024
@@ -40,6 +39,8 @@ class Powers(NamedTuple):
 
     @property
     def digest(self) -> str:
+        if not any(self):
+            return f"sha256:{sha256(_NOTHING).hexdigest()}"
         return f"sha256:{_json_digest(self.to_json())}"
 
     def to_json(self) -> dict[str, Any]:
@@ -99,6 +100,8 @@ def encoder_host(entry: Mapping[str, Any]) -> str:
 
 
 def _json_digest(value: Any) -> str:
+    import json  # most workspaces ask for nothing
+
     text = json.dumps(value, sort_keys=True, separators=(",", ":"))
     return sha256(text.encode(errors="surrogatepass")).hexdigest()
 
@@ -106,6 +109,10 @@ def _json_digest(value: Any) -> str:
 def power_settings(layers: Sequence[Layer], workspace: str) -> dict[str, Any]:
     """What the workspace sets beyond comfort, each entry from the strongest layer."""
     found: dict[str, Any] = {}
+    if not any(layer.values for layer in layers):
+        return found
+    from metier.config.settings import class_of, entries  # a large table
+
     for layer in layers:
         for key, value in entries(layer.values):
             if class_of(key) == "comfort":

@@ -1,6 +1,5 @@
 """The trust record: the workspaces that the user trusts, and with which powers."""
 
-import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -110,6 +109,8 @@ class TrustRecord:
         self._above.remove(SHARED)
 
     def _write(self, workspace: str, known: Mapping[str, Any]) -> None:
+        import json  # it is read more often than written
+
         text = json.dumps({"version": VERSION, "workspaces": known}, indent=2, sort_keys=True)
         self._room.write(_name(workspace), f"{text}\n".encode())
 
@@ -121,6 +122,8 @@ class TrustRecord:
             return None
         except OSError as error:
             raise _broken(error.strerror or str(error), room.file(name)) from None
+        import json  # many users have no such file
+
         try:
             data = json.loads(raw)
         except (ValueError, RecursionError) as error:

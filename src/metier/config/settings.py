@@ -19,10 +19,10 @@ from typing import Any, Literal, NamedTuple, get_args
 from metier.core.names import loose_key
 from metier.core.nearest import nearest
 from metier.errors import ConfigError
-from metier.values.capabilities import LogLevel, RolloutMode
 from metier.values.checks import FLAG, NAMESPACE_FORM, TYPES, Field, integer, text
 from metier.values.files import KINDS
-from metier.values.reviews import LEVELS
+from metier.values.levels import LEVELS
+from metier.values.tables import LogLevel, RolloutMode
 
 SettingClass = Literal["comfort", "narrowed", "power", "user"]
 
@@ -150,7 +150,6 @@ class Setting(NamedTuple):
     attribute: str
     """Its field of `Config`, or of `CapabilitiesConfig`."""
     field: Field
-    variable: str = ""
 
 
 CAPABILITIES: dict[str, Setting] = {
@@ -207,8 +206,8 @@ _ALL_CAPABILITIES = _table(
 )
 
 SETTINGS: dict[str, Setting] = {
-    "disabled": Setting("narrowed", "disabled", _TEXTS, "METIER_DISABLED"),
-    "host-folders": Setting("power", "host_folders", FLAG, "METIER_HOST_FOLDERS"),
+    "disabled": Setting("narrowed", "disabled", _TEXTS),
+    "host-folders": Setting("power", "host_folders", FLAG),
     "mounts": Setting(
         "power",
         "mounts",
@@ -218,13 +217,13 @@ SETTINGS: dict[str, Setting] = {
             called="a list of tables with 'path' and, optionally, 'label'",
         ),
     ),
-    "folders.abilities": Setting("comfort", "abilities", _TEXTS, "METIER_ABILITIES"),
-    "folders.cards": Setting("comfort", "cards", _TEXTS, "METIER_CARDS"),
-    "folders.agents": Setting("comfort", "agents", _TEXTS, "METIER_AGENTS"),
+    "folders.abilities": Setting("comfort", "abilities", _TEXTS),
+    "folders.cards": Setting("comfort", "cards", _TEXTS),
+    "folders.agents": Setting("comfort", "agents", _TEXTS),
     "abilities.minSignal": Setting("narrowed", "ability_signal", Field(type="number", least=0)),
     "selection.scorer": Setting("power", "agent_scorer", text(choices=("spec", "learned"))),
-    "lint.select": Setting("comfort", "lint_select", _TEXTS, "METIER_LINT_SELECT"),
-    "lint.ignore": Setting("comfort", "lint_ignore", _TEXTS, "METIER_LINT_IGNORE"),
+    "lint.select": Setting("comfort", "lint_select", _TEXTS),
+    "lint.ignore": Setting("comfort", "lint_ignore", _TEXTS),
     "lint.per-file-ignores": Setting(
         "comfort",
         "per_file_ignores",
@@ -247,7 +246,7 @@ SETTINGS: dict[str, Setting] = {
         "narrowed", "trust_sources", _table(others=_LEVEL, called="a table of sources and levels")
     ),
     "probes": Setting("power", "probes", _table(others=_PROBE)),
-    "tokenizer": Setting("power", "tokenizer", text(), "METIER_TOKENIZER"),
+    "tokenizer": Setting("power", "tokenizer", text()),
     "capabilities": Setting("power", "capabilities", _ALL_CAPABILITIES),
     "models": Setting("power", "models", _table({"default": text()}, _PROVIDER)),
     "tools": Setting("power", "tools", _table({"allow": _TEXTS}, _COMMAND)),
@@ -255,13 +254,10 @@ SETTINGS: dict[str, Setting] = {
     "encoder": Setting("power", "encoder", _ENCODER),
     "state.folder": Setting("user", "state_folder", text()),
     "state.keep-days": Setting("user", "keep_days", integer(1, 36_500)),
-    "state.url": Setting("power", "state_url", text(shortest=1), "METIER_STATE_URL"),
+    "state.url": Setting("power", "state_url", text(shortest=1)),
     "state.url-file": Setting("power", "state_url_file", text()),
     "state.namespace": Setting(
-        "power",
-        "state_namespace",
-        text(form="namespace", called=NAMESPACE_FORM),
-        "METIER_STATE_NAMESPACE",
+        "power", "state_namespace", text(form="namespace", called=NAMESPACE_FORM)
     ),
     "workers.documents": Setting("power", "worker_documents", text(choices=("any", "same"))),
     "workers.concurrency": Setting("power", "worker_concurrency", integer(1, 1_000)),
@@ -275,8 +271,6 @@ _BY_LOOSE_KEY = {loose_key(key): key for key in CLASSES}
 TABLES = ("tools", "mcp", "models", "probes", "capabilities")
 """Settings whose entries are powers of their own."""
 _NAMED = ("capabilities.profiles", "capabilities.agents", "lint.rules")
-SECURITY_CODES = ("IO202", "IO204", "SK314", "RV", "SZ")
-"""Findings that a workspace cannot turn off."""
 
 
 def unknown_setting(key: str, name: str, known: Iterable[str], source: str) -> ConfigError:

@@ -1,13 +1,13 @@
 """Code fences of Markdown, in linear time."""
 
 import re
-from bisect import bisect_right
 from sys import maxsize
 from typing import NamedTuple
 
-_FENCE = re.compile(r"\n(?:[ \t>\-*+.)0-9]*+(`{3,}+)|[ \t]*+(~{3,}+))([^\n]*+)")
+_FENCE = r"\n(?:[ \t>\-*+.)0-9]*+(`{3,}+)|[ \t]*+(~{3,}+))([^\n]*+)"
 """After indentation; backticks also after quotes and marks of lists."""
-_LANGUAGE = re.compile(r"[A-Za-z{!.]")
+_LANGUAGE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ{!.")
+"""What the name of a language starts with."""
 _LONGEST_LINE = 1_000
 """The characters of a line that are looked at before a position."""
 
@@ -22,6 +22,8 @@ class Fences(NamedTuple):
 
     def holds(self, at: int) -> bool:
         """Whether a position is in fenced code."""
+        from bisect import bisect_right  # many texts have no code
+
         number = bisect_right(self.code, (at, maxsize))
         return number > 0 and at < self.code[number - 1][1]
 
@@ -40,9 +42,9 @@ def fences_in(text: str) -> Fences:
         return NO_FENCES
     code = []
     opened, fence, count = -1, "", 0
-    for match in _FENCE.finditer(f"\n{text}"):
+    for match in re.finditer(_FENCE, f"\n{text}"):
         mark, info = match[1] or match[2], match[3].strip()
-        names_language = _LANGUAGE.match(info) is not None
+        names_language = info[:1] in _LANGUAGE
         if mark[0] == "`" in info or (info and not names_language and opened < 0):
             continue  # code within a line, or a fence at the end of a sentence
         count += 1

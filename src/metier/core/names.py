@@ -9,9 +9,9 @@ from metier.core.digests import sha256
 from metier.core.paths import without_md
 
 _CAPABILITY = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*\Z")
-_ID = re.compile(r"[a-z][a-z0-9-]*\Z")
-_NOT_IN_ID = re.compile(r"[^a-z0-9]+")
-_UNDERSCORE = re.compile(r"_([a-z])")
+_ID = r"[a-z][a-z0-9-]*\Z"
+_NOT_IN_ID = r"[^a-z0-9]+"
+_UNDERSCORE = r"_([a-z])"
 LONGEST_NAME = 64
 
 
@@ -22,12 +22,12 @@ def is_capability_name(token: str) -> bool:
 
 def is_document_id(token: str, longest: int) -> bool:
     """Whether `token` is a–z, then a–z, 0–9 or hyphens, and not too long."""
-    return len(token) <= longest and _ID.match(token) is not None
+    return len(token) <= longest and re.match(_ID, token) is not None
 
 
 def slug(text: str) -> str:
     """`TypeScript Best!` → `typescript-best`."""
-    return _NOT_IN_ID.sub("-", text.lower()).strip("-")
+    return re.sub(_NOT_IN_ID, "-", text.lower()).strip("-")
 
 
 def ability_id_from_filename(name: str) -> str:
@@ -65,7 +65,9 @@ def stable_hash(candidate_id: str) -> str:
 
 def camel_case(fields: Mapping[str, Any]) -> dict[str, Any]:
     """`{"tokens_mean": 1}` → `{"tokensMean": 1}`."""
-    return {_UNDERSCORE.sub(lambda m: m[1].upper(), key): value for key, value in fields.items()}
+    return {
+        re.sub(_UNDERSCORE, lambda m: m[1].upper(), key): value for key, value in fields.items()
+    }
 
 
 @lru_cache(maxsize=4096)

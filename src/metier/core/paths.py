@@ -1,9 +1,18 @@
 """Paths as text."""
 
+import os
+
 
 def is_inside(path: str, folder: str) -> bool:
     """Whether the resolved `path` is `folder` or below it; `/repo-evil` is not in `/repo`."""
     return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def is_inside_text(folder: str, workspace: str) -> bool:
+    """Whether a folder, as settings write it, is inside the workspace; links are not followed."""
+    if folder.startswith("~"):
+        return False
+    return is_inside(os.path.normpath(os.path.join(workspace, folder)), workspace)
 
 
 def is_markdown(path: str) -> bool:

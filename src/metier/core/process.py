@@ -2,9 +2,11 @@
 
 import gc
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from threading import Timer
 
+_KILL = 9
 _INHERITED = ("PATH", "HOME", "LANG")
 
 
@@ -30,3 +32,31 @@ def discard_output() -> None:
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 1)
     os.close(null)
+
+
+def output_of(command: list[str], environ: Mapping[str, str], seconds: float) -> bytes | None:
+    """What a program without input prints; None if it fails, or takes longer.
+
+    `subprocess` does the same for input of any size and on any system, and takes longer to load
+    than git takes to answer.
+    """
+    reading, writing = os.pipe()
+    null = os.open(os.devnull, os.O_RDWR)
+    streams = [(os.POSIX_SPAWN_DUP2, own, at) for at, own in enumerate((null, writing, null))]
+    try:
+        child = os.posix_spawnp(command[0], command, environ, file_actions=streams)
+    except OSError:
+        os.close(reading)
+        return None
+    finally:
+        os.close(writing)
+        os.close(null)
+    timer = Timer(seconds, os.kill, (child, _KILL))
+    timer.start()
+    with open(reading, "rb") as pipe:
+        printed = pipe.read()
+    os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)  # nothing else has its id until waitpid
+    timer.cancel()
+    timer.join()
+    _, status = os.waitpid(child, 0)
+    return printed if status == 0 else None

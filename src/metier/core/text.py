@@ -24,8 +24,13 @@ def words(text: str) -> list[str]:
             folded = folded.replace(char, " ")
     found = folded.split(" ")
     if has_marks:
-        return [word for word in found if any(_category(char) == "L" for char in word)]
+        return [word for word in found if _has_letter(word)]
     return [word for word in found if word]
+
+
+def _has_letter(word: str) -> bool:
+    """Whether a word is not made of marks alone; ASCII in it is letters and digits."""
+    return word != "" and (word.isascii() or any(_category(char) == "L" for char in word))
 
 
 _categories: dict[str, str] = {}

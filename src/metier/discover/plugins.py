@@ -5,7 +5,6 @@ folder that Claude Code installs into. Of a plugin that `installed_plugins.json`
 listed versions count.
 """
 
-import json
 import os
 from typing import Any
 
@@ -99,6 +98,12 @@ def _entries(value: Any) -> list[dict[str, Any]]:
 
 def _read(file: str) -> dict[str, Any]:
     try:
-        return mapping_of(json.loads(read_regular(file, _LARGEST_MANIFEST, links=False)))
-    except (OSError, ValueError, RecursionError):
+        raw = read_regular(file, _LARGEST_MANIFEST, links=False)
+    except OSError:
+        return {}
+    import json  # few folders have such a file
+
+    try:
+        return mapping_of(json.loads(raw))
+    except (ValueError, RecursionError):
         return {}

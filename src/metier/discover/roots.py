@@ -3,8 +3,9 @@
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
-from metier.config import Config, Mount
+from metier.config import Config
 from metier.core.paths import is_inside
 from metier.discover.patterns import fixed_part, is_pattern, matching
 from metier.discover.plugins import INSTALLED
@@ -12,6 +13,9 @@ from metier.errors import UsageError
 from metier.hosts.folders import FIRST_MOUNT_RANK, FOLDERS, PROJECT_FOLDERS, USER_HOSTS
 from metier.values.files import KINDS, PLURAL, SKILL_NAMES, Kind, Origin, Root, SourceGroup
 from metier.values.outcomes import Issue
+
+if TYPE_CHECKING:
+    from metier.values.settings import Mount
 
 FIRST_OUTSIDE_RANK = 6_000
 FIRST_USER_RANK = 5_000
@@ -60,7 +64,7 @@ def _mounted(config: Config, workspace: str) -> list[Root]:
     return roots
 
 
-def _folders_of_mount(mount: Mount, workspace: str) -> list[tuple[str, str | None]]:
+def _folders_of_mount(mount: "Mount", workspace: str) -> list[tuple[str, str | None]]:
     """The folders of a mount; those that match a pattern with a prefix for their paths."""
     folders = [os.path.join(workspace, one) for one in matching([mount.path], workspace)]
     if not is_pattern(mount.path, workspace):
@@ -178,8 +182,11 @@ def host_roots(home: str, *, without: str = "") -> list[Root]:
     for rank, host in enumerate(FOLDERS, start=1):
         if host.label not in USER_HOSTS:
             continue
-        folder = os.path.realpath(host.folder.replace("~", home, 1))
-        if os.path.isdir(folder) and not (without and is_inside(folder, without)):
+        named = host.folder.replace("~", home, 1)
+        if not os.path.isdir(named):
+            continue
+        folder = os.path.realpath(named)
+        if not (without and is_inside(folder, without)):
             root = skill_root(folder, label=host.label, rank=rank)
             group: SourceGroup = "plugins" if host.label == INSTALLED else "user"
             roots.append(root._replace(origin="user", group=group))

@@ -1,10 +1,13 @@
 """What a walk looked at; while it is unchanged, another walk finds the same."""
 
 import os
-from array import array
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from metier.values.files import Trail
+if TYPE_CHECKING:
+    from array import array
+
+    from metier.values.listings import Trail
 
 _FRESH_NS = 2_000_000_000
 """What changed this shortly before a walk may change again within one clock tick."""
@@ -41,7 +44,7 @@ class Steps:
         except OSError:
             self.is_certain = False
 
-    def trail(self, key: str, found: int, started: int) -> Trail | None:
+    def trail(self, key: str, found: int, started: int) -> "Trail | None":
         """The trail of walks that began at `started`; None if it is not reliable."""
         if not self.is_certain:
             return None
@@ -58,10 +61,12 @@ class Steps:
         if max(map(max, times), default=0) >= started - _FRESH_NS:
             return None
         parts = [(*one, part.tobytes()) for one, part in zip(grouped, times, strict=True)]
+        from metier.values.listings import Trail  # only what is kept has one
+
         return Trail(key, found, parts, absent, self.links)
 
 
-def is_unchanged(trail: Trail) -> bool:
+def is_unchanged(trail: "Trail") -> bool:
     """Whether everything that the walks looked at is unchanged."""
     try:
         for folder, paths, times in trail.parts:
@@ -92,6 +97,8 @@ def _times(folder: str, paths: bytes) -> "array[int]":
     A file that takes the place of another changes its folder, which is in the trail too. The folder
     is opened once: the system looks up short paths a third faster than whole ones.
     """
+    from array import array  # only what is kept has times
+
     names = paths.split(_END)
     if not folder:
         return array("q", [os.stat(path).st_ctime_ns for path in names])

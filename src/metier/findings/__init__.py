@@ -6,18 +6,23 @@ these files; a section is parsed when its page is asked for.
 
 import os
 import re
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Literal, NamedTuple
 
 Severity = Literal["error", "warning", "info"]
 _FOLDER = os.path.dirname(__file__)
 _FENCE = "````"
-_END_OF_WHY = re.compile(r"\n\n(?:Hosts|Source|Bad):")
-_HOSTS = re.compile(r"(?:^|\n\n)Hosts:\n\n((?:- .*\n(?:  .*\n)*)+)")
-_SOURCE = re.compile(r"\n\nSource: ((?:.+\n?)+)")
+_END_OF_WHY = r"\n\n(?:Hosts|Source|Bad):"
+_HOSTS = r"(?:^|\n\n)Hosts:\n\n((?:- .*\n(?:  .*\n)*)+)"
+_SOURCE = r"\n\nSource: ((?:.+\n?)+)"
 
 UNAFFECTED = "still "
 """What the effect on a host begins with to which a finding does not matter."""
+OWN_FAMILY = "U"
+"""What the codes of rules of one's own begin with, and no code of metier's."""
+SECURITY_CODES = ("IO202", "IO204", "SK314", "RV", "SZ")
+"""Findings that a workspace cannot turn off."""
 OUTSIDE = {
     "claude.ai": "uploads to claude.ai and to the Claude API",
     "crush": "Crush",
@@ -43,7 +48,7 @@ class Finding(NamedTuple):
     @property
     def why(self) -> str:
         """The explanation as one paragraph."""
-        return " ".join(_END_OF_WHY.split(self.page, maxsplit=1)[0].split())
+        return " ".join(re.split(_END_OF_WHY, self.page, maxsplit=1)[0].split())
 
     @property
     def hosts(self) -> dict[str, str]:
@@ -56,7 +61,7 @@ class Finding(NamedTuple):
     @property
     def source(self) -> str:
         """Where what hosts do was read, and when; empty if the host's own page says it."""
-        found = _SOURCE.search(self.page)
+        found = re.search(_SOURCE, self.page)
         return " ".join(found[1].split()) if found is not None else ""
 
     @property
@@ -88,7 +93,7 @@ def _fenced(example: str) -> str:
 @cache
 def _hosts_in(text: str) -> dict[str, str]:
     """`- codex, gemini: drop the skill` as one row for each name."""
-    found = _HOSTS.search(f"{text}\n")
+    found = re.search(_HOSTS, f"{text}\n")
     rows = re.split(r"^- ", found[1], flags=re.MULTILINE)[1:] if found is not None else []
     effects = {}
     for row in rows:
@@ -111,14 +116,57 @@ def _read(*families: str) -> dict[str, Finding]:
     return found
 
 
-CODES = _read(
-    *("front_matter", "files", "skills", "contracts", "abilities", "cards", "agents"),
-    *("safety", "reviews", "inspection", "several_files", "plugins", "sources", "own_rules"),
+class _Codes(Mapping[str, Finding]):
+    """Findings by code; the file of a family is read when one of its codes is asked for."""
+
+    def __init__(self, files: Mapping[str, str]) -> None:
+        self._files = files
+        """By what its codes begin with: two letters, or nothing."""
+        self._known: dict[str, Finding] = {}
+
+    def __getitem__(self, code: str) -> Finding:
+        if code not in self._known:
+            file = self._files.get(code[:2]) or self._files[""]
+            self._known |= _read(file)
+        return self._known[code]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_read(*self._files.values()))
+
+    def __len__(self) -> int:
+        return len(_read(*self._files.values()))
+
+
+CODES: Mapping[str, Finding] = _Codes(
+    {
+        "FM": "front_matter",
+        "IO": "files",
+        "SK": "skills",
+        "DC": "contracts",
+        "AB": "abilities",
+        "CD": "cards",
+        "AG": "agents",
+        "SZ": "safety",
+        "RV": "reviews",
+        "IN": "inspection",
+        "XF": "several_files",
+        "PL": "plugins",
+        "SR": "sources",
+        "RU": "own_rules",
+    }
 )
 """Findings of lint."""
-OUTCOMES = _read("injection")
+
+
+OUTCOMES: Mapping[str, Finding] = _Codes({"": "injection"})
 """Findings of an injection; an error stops it."""
-SEVERITIES = {code: finding.severity for code, finding in {**CODES, **OUTCOMES}.items()}
+
+
+@cache
+def severity_of(code: str) -> Severity:
+    """That of a finding of lint or of an injection; a code that is gone counts as a warning."""
+    finding = CODES.get(code) or OUTCOMES.get(code)
+    return finding.severity if finding is not None else "warning"
 
 
 def errors() -> dict[str, Finding]:

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from metier.config import Config, Settings, find_workspace, read_settings
 from metier.config.owners import foreign_owner, main_worktree
@@ -15,8 +15,11 @@ from metier.errors import ConfigError, TrustError, UsageError
 from metier.flow.reading import read_documents
 from metier.storage.places import user_home
 from metier.storage.workspace import is_workspace
-from metier.values.running import ModelSettings, ProviderSettings
+from metier.values.tables import ModelSettings
 from metier.values.trust import Trust
+
+if TYPE_CHECKING:
+    from metier.values.running import ProviderSettings
 
 RECORD, NONE = "record", "none"
 """Values of `trust` besides a digest: the user's record, or no trust."""
@@ -222,7 +225,7 @@ def _with_bound_keys(config: Config, trust: Trust) -> Config:
     return config._replace(models=models, encoder=encoder)
 
 
-def _bound(name: str, provider: ProviderSettings, trust: Trust) -> ProviderSettings:
+def _bound(name: str, provider: "ProviderSettings", trust: Trust) -> "ProviderSettings":
     if provider.is_users or not provider.api_key_env:
         return provider
     host = key_host(name, {"base-url": provider.base_url})

@@ -16,17 +16,17 @@ from metier.discover.roots import kind_of_file, roots_of_paths
 from metier.errors import ConfigError, MetierError
 from metier.flow.boundary import Boundary
 from metier.flow.entries import lint_text, read_text
-from metier.flow.linting import Linter, LintRequest, choice_of, settings_findings, subject_of
+from metier.flow.lint_settings import settings_findings
+from metier.flow.linting import Linter, LintRequest, choice_of, subject_of
 from metier.flow.own_rules import OwnRules, rules_of
 from metier.flow.queries import Queries
 from metier.flow.reading import read_documents, team_folders
 from metier.flow.repairing import Repair, is_repairable, quick_fix, repair_text
 from metier.flow.surroundings import Surroundings
 from metier.lint.collisions import lint_needs
-from metier.lint.settings import Named
 from metier.storage.places import user_home
 from metier.values.documents import Skill
-from metier.values.files import KINDS, LARGEST, Entry, Found, Origin, Parsed
+from metier.values.files import KINDS, LARGEST, Entry, Found, Named, Origin, Parsed
 from metier.values.outcomes import Issue
 
 CROSS_FILE = "XF"
@@ -205,7 +205,7 @@ def _around(found: Found, text: str, catalog: Queries) -> Iterator[Issue]:
         return
     entry = Entry(found, "", parsed.document, (), body_line=parsed.matter.body_line)
     yield from Surroundings().lint(entry)
-    yield from lint_needs(subject_of(entry, parsed.document, str), set(catalog.capabilities()))
+    yield from lint_needs(subject_of(entry, parsed.document), set(catalog.capabilities()))
 
 
 _ENDINGS = {

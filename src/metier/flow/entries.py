@@ -1,24 +1,25 @@
 """One file: bytes → parsed → linted. Never raises; what goes wrong becomes an entry."""
 
 import os
-import shlex
 import stat
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
 
 from metier.core.digests import file_digest
 from metier.core.names import team_name
-from metier.hosts.beside import is_set_beside
-from metier.hosts.loading import HIDING_SWITCH, SWITCH, Yaml, honours, owners
-from metier.hosts.model import Host
-from metier.hosts.places import loading_hosts, locations_of
+from metier.hosts import HIDING_SWITCH, SWITCH
 from metier.lint import lint_document
-from metier.lint.skills import lint_hidden_switch, lint_switch
 from metier.parse.kinds import parse_document
-from metier.values.documents import Card, Document, Skill
 from metier.values.files import LARGEST, Entry, Found, Parsed
+from metier.values.levels import BLOCKED, HELD
 from metier.values.outcomes import Issue, has_errors
-from metier.values.reviews import BLOCKED, HELD
+from metier.values.skills import Skill
 from metier.values.teams import Team
+
+if TYPE_CHECKING:
+    from metier.hosts.loading import Yaml
+    from metier.hosts.model import Host
+    from metier.values.documents import Card, Document
 
 _OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
 _IO_HINTS = {
@@ -41,18 +42,15 @@ def read_entry(found: Found, *, disabled: frozenset[str], strict: bool = False) 
     parsed, issues = lint_text(found, raw)
     document = parsed.document
     reason = _reason(found, document, issues, disabled, strict=strict)
-    if isinstance(document, Card):
-        return Entry(
-            found, document.sha256, document, issues, reason, "" if reason else _card_text(document)
-        )
+    if found.kind == "card" and document is not None:
+        card = cast("Card", document)
+        return Entry(found, card.sha256, card, issues, reason, "" if reason else _card_text(card))
     sha256 = file_digest(raw)
     if found.standing is not None and document is not None:
         held, review_issues = _reviewed(found, sha256, document.name)
         reason, issues = reason or held, [*review_issues, *issues]
     line = parsed.matter.body_line if parsed.matter is not None else 1
-    return Entry(
-        found, sha256, document, issues, reason, hosts=_hosts(found, parsed), body_line=line
-    )
+    return Entry(found, sha256, document, issues, reason, yaml=_yaml(parsed), body_line=line)
 
 
 def _reviewed(found: Found, sha256: str, name: str) -> tuple[str, list[Issue]]:
@@ -72,27 +70,21 @@ def _reviewed(found: Found, sha256: str, name: str) -> tuple[str, list[Issue]]:
 
 def review_hint(name: str) -> str:
     """How to review a skill."""
-    shown = shlex.quote(name)
+    from shlex import quote  # few skills were reviewed
+
+    shown = quote(name)
     return f"metier diff {shown}, then metier trust --skill {shown}"
 
 
 _REVIEW_CODES = {"held": "RV101", "changed": "RV102", "blocked": "RV105"}
 
 
-def _hosts(found: Found, parsed: Parsed) -> int:
-    """The hosts that can load a skill, as the catalog keeps them."""
-    if found.kind != "skill" or parsed.matter is None:
-        return 0
-    locations = locations_of(found.path, found.plugin, found.also)
-    return loading_hosts(locations, parsed.matter.data, _yaml(parsed))
-
-
-def _yaml(parsed: Parsed) -> Yaml:
+def _yaml(parsed: Parsed) -> "Yaml":
     codes = {issue.code for issue in parsed.issues}
     return "invalid" if "FM103" in codes else "colon" if "FM104" in codes else "valid"
 
 
-def _card_text(card: Card) -> str:
+def _card_text(card: "Card") -> str:
     """What may be injected of a card."""
     from metier.inject.sanitize import sanitize_capability_content  # most files are not cards
 
@@ -119,7 +111,7 @@ def folder_of(found: Found) -> str:
 
 def _reason(
     found: Found,
-    document: Document | None,
+    document: "Document | None",
     issues: Sequence[Issue],
     disabled: frozenset[str],
     *,
@@ -148,22 +140,29 @@ def _lint_switch(found: Found, parsed: Parsed) -> list[Issue]:
     skill, matter = parsed.document, parsed.matter
     if not isinstance(skill, Skill) or matter is None:
         return []
-    if matter.data.get(HIDING_SWITCH) is False:
-        return lint_hidden_switch(skill, matter, _ignoring(found.file, HIDING_SWITCH))
-    if not skill.is_manual:
+    is_hidden = matter.data.get(HIDING_SWITCH) is False
+    if not is_hidden and not skill.is_manual:
         return []
+    from metier.lint.switches import lint_hidden_switch, lint_switch  # few skills have one
+
+    if is_hidden:
+        return lint_hidden_switch(skill, matter, _ignoring(found.file, HIDING_SWITCH))
     ignoring = _ignoring(found.file, SWITCH)
     return lint_switch(
         skill, matter, [host for host in ignoring if not _is_switched_beside(found.file, host)]
     )
 
 
-def _ignoring(file: str, switch: str) -> list[Host]:
+def _ignoring(file: str, switch: str) -> "list[Host]":
+    from metier.hosts.loading import honours, owners  # loads what is known about every host
+
     return [host for host in owners(file) if not honours(host, switch)]
 
 
-def _is_switched_beside(file: str, host: Host) -> bool:
+def _is_switched_beside(file: str, host: "Host") -> bool:
     """Whether the host's own file beside the skill says that only the user starts it."""
+    from metier.hosts.beside import is_set_beside
+
     beside = [one for one in host.switches if one.at == "file beside"]
     return any(is_set_beside(os.path.dirname(file), one) for one in beside)
 

@@ -11,8 +11,8 @@ from metier.flow.separating import Separator, triggers
 from metier.hosts import nameable_to
 from metier.index.pools import pool_of
 from metier.index.store import Store
-from metier.values.capabilities import CapabilitiesConfig
 from metier.values.rows import Row
+from metier.values.tables import CapabilitiesConfig
 
 NEAR = 0.4
 """The overlap from which on tasks of another skill are near misses."""

@@ -7,7 +7,7 @@ from metier.config import Config
 from metier.flow.cursor import Cursor
 from metier.hosts.known import HOSTS
 from metier.hosts.model import STANDARD_KEYS
-from metier.lint.values import KNOWN
+from metier.lint.values import known_values
 from metier.values.checks import FORMS, TYPES, Field
 from metier.values.fields import ABILITY, AGENT, CARD, SKILL, STEP, STEP_CONFIG
 from metier.values.files import Kind
@@ -170,7 +170,7 @@ def _keys(kind: Kind, keys: Sequence[str]) -> Iterator[Offer]:
         about = _meaning(kind, (*keys, name))
         yield Offer(name, "; ".join(_facts(field)), about, f"{name}: ")
     if kind == "skill" and tuple(keys) == ("hooks",):
-        for host, values in KNOWN:
+        for host, values in known_values():
             yield from (Offer(one, host.title, "", f"{one}:") for one in values.hook_events)
 
 
@@ -192,7 +192,7 @@ def _values(kind: Kind, cursor: Cursor, known: Known, config: Config) -> Iterato
 
 def _of_hosts(keys: Sequence[str]) -> Iterator[Offer]:
     """Models and tools that hosts know."""
-    for host, values in KNOWN:
+    for host, values in known_values():
         if keys == ("model",):
             yield from (Offer(one, host.title) for one in values.models)
         if keys in (("allowed-tools",), ("disallowed-tools",)):

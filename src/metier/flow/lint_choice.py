@@ -6,9 +6,8 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from metier.config import Config
-from metier.findings import CODES
+from metier.findings import CODES, OWN_FAMILY
 from metier.values.outcomes import Issue
-from metier.values.own_rules import FAMILY
 
 
 class Choice(NamedTuple):
@@ -69,4 +68,4 @@ def unknown_code(codes: Iterable[str]) -> str | None:
 
 
 def _is_known(beginning: str) -> bool:
-    return beginning.startswith(FAMILY) or any(code.startswith(beginning) for code in CODES)
+    return beginning.startswith(OWN_FAMILY) or any(code.startswith(beginning) for code in CODES)

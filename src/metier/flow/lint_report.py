@@ -15,9 +15,11 @@ from metier.values.outcomes import Issue
 if TYPE_CHECKING:
     from metier.flow.repairing import Repair
 
+_OWNERS_FILES = (".github/CODEOWNERS", ".gitlab/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS")
+"""In the order in which they are looked for; the first counts."""
 _LARGEST_OWNERS = 3 * 1024 * 1024
 _ORDER: dict[Severity, int] = {"error": 0, "warning": 1, "info": 2}
-_NUMBER = re.compile(r"[0-9][0-9,.]*")
+_NUMBER = r"[0-9][0-9,.]*"
 Key = tuple[str, str, str]
 """Path, code and message; the same after lines moved and figures changed."""
 
@@ -43,7 +45,7 @@ class Reported(NamedTuple):
 def steady(message: str) -> str:
     """A message without figures, and without paths: these depend on the current folder."""
     words = ("…" if "/" in word else word for word in message.split())
-    return _NUMBER.sub("#", " ".join(words))
+    return re.sub(_NUMBER, "#", " ".join(words))
 
 
 def fingerprints(reported: Sequence[Reported]) -> list[str]:
@@ -104,9 +106,7 @@ def with_owners(reported: Sequence[Reported], workspace: str) -> list[Reported]:
 
 def owners_file(workspace: str) -> str:
     """The text of the workspace's CODEOWNERS file; empty if there is none that can be read."""
-    from metier.lint.code_owners import PLACES
-
-    for place in PLACES:
+    for place in _OWNERS_FILES:
         file = os.path.realpath(os.path.join(workspace, place))
         if not is_inside(file, workspace):
             continue

@@ -1,55 +1,50 @@
 """Lint a workspace or named files: findings, what is excluded, and repairs."""
 
 import os
-from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, NamedTuple
 
 from metier.config import ALIAS_FILE, Config
-from metier.config.settings import SECURITY_CODES
 from metier.core.paths import is_inside
 from metier.discover.roots import roots_for, roots_of_paths, roots_of_user
+from metier.findings import OWN_FAMILY, SECURITY_CODES
 from metier.flow.lint_choice import Choice as Choice
 from metier.flow.lint_choice import choice_of as choice_of
 from metier.flow.lint_choice import unknown_code as unknown_code
 from metier.flow.lint_report import Reported
 from metier.flow.reading import read_documents, team_folders, workspace_roots
 from metier.flow.surroundings import Surroundings, is_alias_table, lint_plugins, table_below
-from metier.hosts.known import HOSTS
-from metier.hosts.loading import readers
 from metier.lint.collisions import Subject, lint_collisions
-from metier.lint.settings import Named as Named
-from metier.lint.settings import SettingsFile, lint_capabilities, lint_disabled
 from metier.lint.tiers import AGENTS_FILE, lint_agents_file
 from metier.storage.places import state_room, user_home
 from metier.storage.room import read_regular
 from metier.storage.workspace import SETTINGS_FILE
-from metier.values.documents import Document, Skill
-from metier.values.files import LARGEST, Entry, Kind, Reading, Root
+from metier.values.files import LARGEST, Entry, Kind, Named, Reading, Root
 from metier.values.outcomes import Exclusion, Issue
-from metier.values.own_rules import FAMILY
+from metier.values.skills import Skill
 
 if TYPE_CHECKING:  # most runs find nothing to repair
     from metier.flow.repairing import Repair
+    from metier.values.documents import Document
 
 Wants = Callable[[Issue], bool]
 _UNPROVIDED = "XF905"
 """No skill provides what another requires."""
 
 
-@dataclass(slots=True)
 class Linted:
     """Every finding in a set of files, before any of them is filtered."""
 
-    files: int
-    issues: list[Issue]
-    excluded: list[Exclusion]
-    """With exact copies."""
-    causes: set[Issue]
-    """The findings that exclude their file."""
-    documents: list[Named]
-    """The names of all documents, excluded ones too."""
+    def __init__(self, files: int = 0) -> None:
+        self.files = files
+        self.issues: list[Issue] = []
+        self.excluded: list[Exclusion] = []
+        """With exact copies."""
+        self.causes: set[Issue] = set()
+        """The findings that exclude their file."""
+        self.documents: list[Named] = []
+        """The names of all documents, excluded ones too."""
 
     def add(self, files: int, issues: Iterable[Issue]) -> None:
         """Add the findings in so many files that are not documents."""
@@ -68,7 +63,7 @@ def lint_files(
     shown: Callable[[str], str] = str,
 ) -> Linted:
     """The findings in every file of `reading`, and among them; `shown` writes paths in messages."""
-    linted = Linted(len(reading.found), [], [], set(), [])
+    linted = Linted(len(reading.found))
     around = Surroundings()
     subjects: list[Subject] = []
     for number, found in enumerate(reading.found, start=1):
@@ -80,11 +75,11 @@ def lint_files(
             cause = Exclusion.cause(entry.reason, entry.issues)
             linted.causes |= {cause} if cause is not None else set()
         elif entry.document is not None:
-            subjects.append(subject_of(entry, entry.document, shown))
+            subjects.append(subject_of(entry, entry.document))
             linted.issues += around.lint(entry)
         if on_progress is not None and number % 100 == 0:
             on_progress(number, len(reading.found))
-    among = lint_collisions(subjects)
+    among = lint_collisions(subjects, shown)
     copies = [issue for issue in among if issue.code == "XF902"]
     linted.issues += among
     linted.excluded += [Exclusion(one.path, "duplicate-content", one.message) for one in copies]
@@ -92,7 +87,7 @@ def lint_files(
     return linted
 
 
-def subject_of(entry: Entry, document: Document, shown: Callable[[str], str]) -> Subject:
+def subject_of(entry: Entry, document: "Document") -> Subject:
     contract = document.contract if isinstance(document, Skill) else None
     return Subject(
         kind=entry.found.kind,
@@ -103,7 +98,6 @@ def subject_of(entry: Entry, document: Document, shown: Callable[[str], str]) ->
         description=document.routing_text if isinstance(document, Skill) else document.description,
         provides=entry.capabilities,
         needs=(*contract.requires, *contract.expects) if contract is not None else (),
-        shown=shown(entry.found.path),
     )
 
 
@@ -220,6 +214,8 @@ class Linter:
 
     def _settings_findings(self, documents: Sequence[Named]) -> list[Issue]:
         """Names in the settings that no document has, the user's own included."""
+        from metier.flow.lint_settings import settings_findings  # not for named files
+
         config, workspace = self._request.config, self._request.workspace
         issues = settings_findings(config, workspace, documents)
         if not issues or self._request.user:
@@ -230,7 +226,7 @@ class Linter:
 
     def is_checked(self, path: str, code: str) -> bool:
         """Whether this run would have found a code in the file at a path of the workspace."""
-        is_off = code.startswith(FAMILY) and not self._request.config.is_trusted
+        is_off = code.startswith(OWN_FAMILY) and not self._request.config.is_trusted
         if is_off or not self.wants(Issue(code, "", path)):
             return False
         if not self._request.paths and not self._request.exclude:
@@ -259,6 +255,9 @@ class Linter:
 
     def _matters(self, issue: Issue, host: str) -> bool:
         """Whether a host does something about a finding, and reads the file at all."""
+        from metier.hosts.known import HOSTS  # few ask for one host
+        from metier.hosts.loading import readers
+
         reading = [one.name for one in readers(self._files.get(issue.path, ""))]
         is_read = not reading or host in reading or host not in HOSTS
         return is_read and issue.matters_to(host)
@@ -274,10 +273,14 @@ class Linter:
         """The wanted findings, sorted: which of them --fix repairs, and which exclude a file."""
         repaired = {issue[:3] for repair in repairs for issue in repair.issues}
         found = []
+        shown_as: dict[str, str] = {}
         for issue in filter(self.wants, linted.issues):
             ending = " (excluded)" if issue in linted.causes else ""
+            path = shown_as.get(issue.path)
+            if path is None:
+                path = shown_as[issue.path] = self.shown(issue.path)
             shown = issue._replace(
-                path=self.shown(issue.path),
+                path=path,
                 message=issue.message + ending,
                 left_alone=issue[:3] not in repaired,
             )
@@ -404,22 +407,3 @@ def named(kind: Kind, path: str, team: str, names: Sequence[str]) -> Named:
     *_, folder, file = ["", *path.split("/")]
     guessed = folder if kind == "skill" else os.path.splitext(file)[0]
     return Named(kind, team, [one for one in names if one] or [guessed])
-
-
-def settings_findings(config: Config, workspace: str, documents: Collection[Named]) -> list[Issue]:
-    """Names in the settings that none of `documents`, used or not, has."""
-    files = []
-    own = []
-    for file in config.sources:
-        path = os.path.abspath(file)
-        if is_inside(path, workspace):
-            path = os.path.relpath(path, workspace).replace(os.sep, "/")
-        with open(file, encoding="utf-8", errors="replace") as opened:
-            files.append(SettingsFile(path, opened.read()))
-        own += files[-1:] if is_inside(file, workspace) else []
-    cards = {one.names[0] for one in documents if one.kind == "card"}
-    disabled = (*config.disabled, *config.own_disabled)
-    return [
-        *lint_capabilities(config.capabilities, cards, files),
-        *lint_disabled(disabled, config.teams, documents, own),
-    ]

@@ -14,9 +14,9 @@ from metier.hosts import HOOKED, host_bit, nameable_to
 from metier.index.competitors import Competitor, competitors, document_counts
 from metier.index.pools import pool_of
 from metier.index.store import Store
-from metier.values.capabilities import CapabilitiesConfig
 from metier.values.overlap import Cluster, Overlap, OverlapPair, SameText
 from metier.values.rows import Row
+from metier.values.tables import CapabilitiesConfig
 
 LEAST = 0.6
 """The overlap from which on a pair counts, unless told otherwise."""

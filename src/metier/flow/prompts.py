@@ -20,17 +20,13 @@ from metier.inject.abilities import arrange, compose
 from metier.inject.cards import NO_CARDS, CardPart, card_parts, fit_cards, is_silent, log_cards
 from metier.select.abilities import abilities_for_task
 from metier.select.cards import CardIndex, CardSelection, is_scorer, token_budget
-from metier.values.capabilities import (
-    DEFAULT_MAX_TOKENS,
-    CapabilitiesConfig,
-    InjectRequest,
-    SelectionContext,
-)
+from metier.values.capabilities import DEFAULT_MAX_TOKENS, InjectRequest, SelectionContext
 from metier.values.documents import Ability, Card
 from metier.values.files import Entry
 from metier.values.outcomes import Issue, has_errors
 from metier.values.rows import Row
 from metier.values.selection import AbilitySelection, Injection, Scored
+from metier.values.tables import CapabilitiesConfig
 
 
 class Preparer:

@@ -22,14 +22,16 @@ from metier.discover.walk import discover
 from metier.errors import NotFoundError
 from metier.hosts import HOOKED
 from metier.storage.room import Room, read_regular
-from metier.values.files import Entry, Found, Origin, Reading, Root, Trail
-from metier.values.outcomes import Changes, Exclusion, Issue
-from metier.values.rows import Row
+from metier.values.files import Entry, Found, Origin, Reading, Root
+from metier.values.outcomes import Exclusion, Issue
 from metier.values.teams import Team
 from metier.values.trust import NOTHING
 
 if TYPE_CHECKING:  # slow to import, and most commands read no file
     from metier.values.documents import Document
+    from metier.values.listings import Trail
+    from metier.values.loads import Changes
+    from metier.values.rows import Row
 
 Review = Callable[[list[Found], list[str]], list[Found]]
 """Adds the standing of skills, and all paths that it depends on to the second list."""
@@ -81,7 +83,7 @@ def read_documents(
     own_disabled: Iterable[str] = (),
     strict: bool = False,
     ordered: bool = True,
-    known: Trail | None = None,
+    known: "Trail | None" = None,
     teams: Mapping[str, Team] = NOTHING,
     review: Review | None = None,
     review_mark: str = "",
@@ -145,7 +147,7 @@ class Refreshed:
 
     def __init__(
         self,
-        changes: Changes,
+        changes: "Changes",
         issues: Callable[[], list[Issue]],
         excluded: Callable[[], list[Exclusion]],
     ) -> None:
@@ -171,7 +173,7 @@ class Refreshed:
         }
 
 
-def read_document(row: Row) -> "Document":
+def read_document(row: "Row") -> "Document":
     """The whole document behind a row. Raises `NotFoundError`.
 
     Of a skill that was reviewed, only the text that the catalog knows is returned.
@@ -184,7 +186,7 @@ def read_document(row: Row) -> "Document":
     return entry.document
 
 
-def read_again(row: Row) -> Entry:
+def read_again(row: "Row") -> Entry:
     """What the file behind a row holds now. Raises `NotFoundError`."""
     try:
         info = os.stat(row.file)
@@ -199,7 +201,7 @@ def read_again(row: Row) -> Entry:
     return read_documents([]).read(found)
 
 
-def _gone(row: Row, detail: str) -> NotFoundError:
+def _gone(row: "Row", detail: str) -> NotFoundError:
     return NotFoundError(
         f"the file of {row.kind} '{row.name}' cannot be read: {detail}",
         code="ABILITY_LOAD_FAILED" if row.kind == "ability" else None,

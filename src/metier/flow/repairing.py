@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from metier.core.names import is_capability_name
 from metier.core.text import words
-from metier.findings import SEVERITIES
+from metier.findings import severity_of
 from metier.flow.entries import folder_of, lint_text, read_bytes
 from metier.lint.collisions import lint_shown
 from metier.lint.fix import candidates, order_of
@@ -151,7 +151,7 @@ def repair_text(found: Found, raw: bytes, may: Wants, naming: Naming = AS_IT_IS)
     gone = _gone(before, after, may)
     worst = max((_RANK[issue.severity] for issue in gone), default=0)
     new = after.codes() - before.codes()
-    if not gone or any(_RANK[SEVERITIES[code]] >= worst for code in new):
+    if not gone or any(_RANK[severity_of(code)] >= worst for code in new):
         return None
     return Repair(found, raw, after.raw, tuple(gone), naming)
 
@@ -246,7 +246,7 @@ def _adds(before: _Text, after: _Text, severity: str) -> bool:
     if before.parsed.document is None:
         return False
     return any(
-        _RANK[SEVERITIES[code]] >= _RANK[severity] and not code.startswith("FM")
+        _RANK[severity_of(code)] >= _RANK[severity] and not code.startswith("FM")
         for code in after.codes() - before.codes()
     )
 

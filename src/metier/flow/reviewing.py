@@ -20,16 +20,11 @@ from metier.index.bundles import KnownBundle, keep_bundles, known_bundles
 from metier.index.store import Store
 from metier.storage.places import user_room
 from metier.storage.reviewed_texts import ReviewedTexts
-from metier.values.files import Found, SourceGroup, Standing
+from metier.values.files import Found, SourceGroup
+from metier.values.levels import ALWAYS, NEVER, ON_FIRST_USE
+from metier.values.listings import Standing
 from metier.values.outcomes import Issue
-from metier.values.reviews import (
-    ALWAYS,
-    NEVER,
-    ON_FIRST_USE,
-    Contents,
-    Review,
-    difference,
-)
+from metier.values.reviews import Contents, Review, difference
 
 if TYPE_CHECKING:
     from metier.flow.skill_contents import SkillNow

@@ -13,11 +13,10 @@ from metier.config import ALIAS_FILE
 from metier.core.paths import is_inside, is_markdown, without_md
 from metier.discover.plugins import MANIFEST, PLUGIN_FOLDER
 from metier.lint.bundles import Bundle, lint_bundle
-from metier.lint.plugins import lint_marketplace, lint_plugin
 from metier.storage.room import read_regular
-from metier.values.documents import Skill
 from metier.values.files import NOT_ENTERED, SKILL_NAMES, Entry, Found
 from metier.values.outcomes import Issue, same_command
+from metier.values.skills import Skill
 
 MOST_FILES = 200
 """In the folder of one skill; of more, none is reported as unmentioned."""
@@ -32,7 +31,6 @@ _TEXTS = (
 _ENDS = SKILL_NAMES | {".git"}
 """What makes a folder in a skill's folder something of its own."""
 _NONE: frozenset[str] = frozenset()
-_MANIFESTS = {MANIFEST: lint_plugin, "marketplace.json": lint_marketplace}
 
 
 class Surroundings:
@@ -122,8 +120,14 @@ def lint_plugins(found: Iterable[Found], paths: Sequence[str], workspace: str) -
     """Findings in the plugin files around skills, in the named paths, else in the workspace."""
     tops = {os.path.abspath(path): path for path in paths} or {workspace: "."}
     files = (one.file for one in found if one.kind == "skill")
-    for folder in sorted(_around(files, tops)):
-        for manifest, rule in _MANIFESTS.items():
+    folders = sorted(_around(files, tops))
+    if not folders:
+        return
+    from metier.lint.plugins import lint_marketplace, lint_plugin  # few skills are in plugins
+
+    rules = {MANIFEST: lint_plugin, "marketplace.json": lint_marketplace}
+    for folder in folders:
+        for manifest, rule in rules.items():
             file = os.path.join(folder, PLUGIN_FOLDER, manifest)
             try:
                 text = read_regular(file, _LARGEST_MANIFEST, links=False).decode(errors="replace")
@@ -145,11 +149,11 @@ def _around(files: Iterable[str], tops: Mapping[str, str]) -> set[str]:
     """The folders around files that have a folder of plugin files."""
     seen: set[str] = set(tops)
     for file in files:
-        folder = os.path.dirname(file)
+        folder = file.rpartition("/")[0]
         while folder not in seen and any(is_inside(folder, top) for top in tops):
             seen.add(folder)
-            folder = os.path.dirname(folder)
-    return {folder for folder in seen if os.path.isdir(os.path.join(folder, PLUGIN_FOLDER))}
+            folder = folder.rpartition("/")[0]
+    return {folder for folder in seen if os.path.isdir(f"{folder}/{PLUGIN_FOLDER}")}
 
 
 def table_below(path: str) -> str:

@@ -30,10 +30,10 @@ from metier.index.pools import pool_of
 from metier.index.ranked import meant_text
 from metier.index.store import Store
 from metier.values.agents import STANDARD, AgentMatch, AgentProfile
-from metier.values.capabilities import CapabilitiesConfig
 from metier.values.outcomes import Exclusion
 from metier.values.rows import Row
 from metier.values.selection import Injection
+from metier.values.tables import CapabilitiesConfig
 from metier.values.which import BUILT_IN, Expectation, RankedDocument, ShownText, Which
 
 if TYPE_CHECKING:

@@ -5,6 +5,9 @@ Light: hooks and `metier resolve` load only this and `table.py`, which is made f
 
 from metier.hosts.table import HOOKS, IGNORE_THE_SWITCH
 
+SWITCH = "disable-model-invocation"
+HIDING_SWITCH = "user-invocable"
+"""Keeps a skill from the user, when it is false."""
 HOOKED = tuple(HOOKS)
 """Hosts that can run `metier hook HOST`."""
 

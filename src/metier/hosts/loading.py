@@ -3,12 +3,11 @@
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
+from metier.hosts import HIDING_SWITCH as HIDING_SWITCH
+from metier.hosts import SWITCH as SWITCH
 from metier.hosts.known import HOSTS
 from metier.hosts.model import UNKNOWN, Effect, Host, Loading
 
-SWITCH = "disable-model-invocation"
-HIDING_SWITCH = "user-invocable"
-"""Keeps a skill from the user, when it is false."""
 SWITCHED_OFF = "switched off by "
 Reason = Literal[
     "other-folder",

@@ -12,7 +12,8 @@ from metier.core.registry import Registry
 from metier.index.postings import CONTENT, Postings, keys_by_word
 from metier.index.store import Store
 from metier.values.documents import Ability
-from metier.values.files import Entry, Stored
+from metier.values.files import Entry
+from metier.values.listings import Stored
 
 
 class AbilityRegistry(Registry[Ability]):

@@ -9,7 +9,8 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any, cast
 
 from metier.index.store import Store
-from metier.values.files import Entry, Stored
+from metier.values.files import Entry
+from metier.values.listings import Stored
 
 if TYPE_CHECKING:  # slow to import, and most commands change no card
     from metier.values.documents import Card

@@ -16,7 +16,8 @@ from metier.safety.naming import may_be_named
 from metier.storage.pool import RANK_FIELD
 from metier.values.agents import AgentProfile
 from metier.values.documents import Ability, Card, Document, Skill
-from metier.values.files import Entry, Kind, Stored
+from metier.values.files import Entry, Kind
+from metier.values.listings import Stored
 
 LONGEST_BODY = 5_000
 """Characters of a body that are searched."""

@@ -15,7 +15,7 @@ from metier.index.store import Store
 from metier.index.trail import keep_trail
 from metier.storage.database import MEANINGLESS
 from metier.values.files import KINDS, Kind, Reading
-from metier.values.outcomes import Changes
+from metier.values.loads import Changes
 
 OnProgress = Callable[[int, int], None]
 """Called with the number of files read and to read."""

@@ -10,7 +10,7 @@ from metier.index.documents import find_documents, list_documents
 from metier.index.refresh import OnProgress, refresh_documents
 from metier.index.store import Store
 from metier.values.files import Reading, Root
-from metier.values.outcomes import LoadSummary
+from metier.values.loads import LoadSummary
 from metier.values.rows import Row
 
 Roots = Iterable[Root | str | PathLike[str]]

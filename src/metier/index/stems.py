@@ -8,7 +8,8 @@ from metier.core.stems import label_stems, prose_stems
 from metier.core.text import routing_text
 from metier.index.documents import folder_of
 from metier.index.postings import LABEL, PROSE, Postings
-from metier.values.files import Entry, Stored
+from metier.values.files import Entry
+from metier.values.listings import Stored
 
 STEMS = "stems"
 """A setting: how many skills have stems, and how many stems; absent while some have none."""

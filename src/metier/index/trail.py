@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from metier.errors import StoreError
 from metier.index.store import Store
-from metier.values.files import Trail
+from metier.values.listings import Trail
 
 _KEPT = "SELECT key, found, absent, links FROM trail"
 _PARTS = "SELECT folder, paths, times FROM trail_part ORDER BY rowid"

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol, cast
 
+from metier.hosts.places import loading_hosts, locations_of
 from metier.index.abilities import AbilityRows
 from metier.index.cards import CardRows
 from metier.index.listing import LINE_END, Listing, lines_of
@@ -17,8 +18,9 @@ from metier.index.trail import forget_trail
 from metier.storage.workspace import ENCODED_BY, TAUGHT_BY
 from metier.values.candidates import claims_of
 from metier.values.documents import Document, Skill
-from metier.values.files import KINDS, Entry, Found, Kind, Reading, Stored
-from metier.values.reviews import HELD
+from metier.values.files import KINDS, Entry, Found, Kind, Reading
+from metier.values.levels import HELD
+from metier.values.listings import Stored
 
 _FRESH_NS = 2_000_000_000
 """A file changed this shortly before it was listed may change again within one clock tick."""
@@ -201,7 +203,7 @@ class Update:
             issues,
             *(found.origin, found.plugin, found.team.name, found.team.owner),
             *_of_skill(found.kind, document),
-            *(LINE_END.join(found.also), entry.hosts, _review_state(entry)),
+            *(LINE_END.join(found.also), _hosts(entry, document), _review_state(entry)),
         )
 
     def _compete(self, handle: tuple[Kind, str]) -> None:
@@ -235,6 +237,15 @@ def _built_at_once(connection: sqlite3.Connection, indexes: Mapping[str, str]) -
     yield
     for name, columns in indexes.items():
         connection.execute(f"CREATE INDEX {name} ON {columns}")
+
+
+def _hosts(entry: Entry, document: Document) -> int:
+    """The hosts that can load a skill: bit N is the host at N in `metier.hosts.HOOKED`."""
+    found = entry.found
+    if found.kind != "skill":
+        return 0
+    locations = locations_of(found.path, found.plugin, found.also)
+    return loading_hosts(locations, document.data, entry.yaml)
 
 
 def _of_skill(kind: Kind, document: Document) -> tuple[str, bool, str]:

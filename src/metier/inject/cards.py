@@ -9,10 +9,11 @@ from metier.core.budget import CountTokens, count_tokens, fit
 from metier.core.render import BETWEEN_REFERENCES, REFERENCE_PREAMBLE, as_reference
 from metier.inject.sanitize import sanitize_capability_content
 from metier.storage.secret import temporary_secret
-from metier.values.capabilities import BootstrapFile, CapabilitiesConfig
+from metier.values.capabilities import BootstrapFile
 from metier.values.documents import Card
 from metier.values.outcomes import Issue
 from metier.values.selection import Scored, Skipped
+from metier.values.tables import CapabilitiesConfig
 
 AGENTS_FILE, CAPABILITIES_FILE = "AGENTS.md", "CAPABILITIES.md"
 LOGGER = logging.getLogger("metier.capabilities")

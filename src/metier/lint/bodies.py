@@ -1,22 +1,16 @@
 """Rules for the text of a skill: one pass each, and none over a text without what they look for."""
 
 import re
+from functools import cache
 from itertools import islice
 
 from metier.core.fences import Fences, fences_in, is_inline_code
-from metier.hosts.known import HOSTS
 from metier.lint.noting import Findings
-from metier.safety.disguise import find_hidden, find_override_phrases, may_hide
-from metier.values.documents import Skill
+from metier.values.skills import Skill
 
-_REPLACED = {
-    host.title: re.compile(host.values.replaced)
-    for host in HOSTS.values()
-    if host.values is not None
-}
 _TAKES_ARGUMENTS = ("argument-hint", "arguments")
 _ARGUMENTS = "$ARGUMENTS"
-_HOME = re.compile(r"(?<![\w/.~-])(?:/home/|/Users/|[A-Za-z]:\\Users\\)([A-Za-z][\w.-]*)")
+_HOME = r"(?<![\w/.~-])(?:/home/|/Users/|[A-Za-z]:\\Users\\)([A-Za-z][\w.-]*)"
 _NOBODY = frozenset(
     {
         "user", "username", "user1", "you", "your", "yourname", "your-name", "your-user", "name",
@@ -29,16 +23,15 @@ _NOBODY = frozenset(
 )  # fmt: skip
 """Names of home folders that mean no person: placeholders, and accounts of images."""
 _LATEST = "@latest"
-_LATEST_VERSION = re.compile(r"@latest(?![\w.-])")
+_LATEST_VERSION = r"@latest(?![\w.-])"
 _RUNNERS = frozenset({"npx", "bunx", "pnpx", "uvx", "dlx"})
-_END_OF_COMMAND = re.compile(r"[|;&`]")
+_END_OF_COMMAND = r"[|;&`]"
 _MOST_COMMANDS = 50
 _LONGEST_COMMAND = 300
 _SEEN = bytes(range(32, 127)) + b"\t\n\r"
-_PHRASE = re.compile(
-    r"ignore[^.\n]{0,40}previous[^.\n]{0,40}instructions|disregard[^.\n]{0,200}above"
-    r"|new instructions[^\w\s]{0,3}:",
-    re.IGNORECASE,
+_PHRASE = (
+    r"(?i:ignore[^.\n]{0,40}previous[^.\n]{0,40}instructions|disregard[^.\n]{0,200}above"
+    r"|new instructions[^\w\s]{0,3}:)"
 )
 _MOST_PHRASES = 20
 _LONGEST_PHRASE = 400
@@ -72,7 +65,11 @@ def _may_be_unclosed(raw: bytes) -> bool:
 def _may_hide(raw: bytes) -> bool:
     """Whether a text may contain characters that people do not see."""
     rest = raw.translate(None, _SEEN)
-    return bool(rest) and may_hide(rest.decode(errors="surrogatepass"))
+    if not rest:
+        return False
+    from metier.safety.disguise import may_hide  # many texts are plain
+
+    return may_hide(rest.decode(errors="surrogatepass"))
 
 
 def _may_override(lower: bytes) -> bool:
@@ -83,6 +80,8 @@ def _may_override(lower: bytes) -> bool:
 
 
 def _check_hidden(body: str, found: Findings) -> None:
+    from metier.safety.disguise import find_hidden
+
     hidden = find_hidden(body)
     if hidden:
         more = f", and {len(hidden) - 1} others" if len(hidden) > 1 else ""
@@ -92,7 +91,9 @@ def _check_hidden(body: str, found: Findings) -> None:
 
 def _check_overrides(body: str, found: Findings) -> None:
     """Report the first phrase that is not disguised."""
-    for match in islice(_PHRASE.finditer(body), _MOST_PHRASES):
+    from metier.safety.disguise import find_override_phrases
+
+    for match in islice(re.finditer(_PHRASE, body), _MOST_PHRASES):
         at = match.start()
         for one in find_override_phrases(body[at : at + _LONGEST_PHRASE]):
             hint = "reword it, or check where the skill comes from"
@@ -103,7 +104,7 @@ def _check_overrides(body: str, found: Findings) -> None:
 def _check_replaced(skill: Skill, found: Findings) -> None:
     """Report the first `$1` in code that is not meant as an argument of the skill."""
     takes = _ARGUMENTS in skill.body or any(key in skill.data for key in _TAKES_ARGUMENTS)
-    for title, pattern in _REPLACED.items():
+    for title, pattern in _replaced().items():
         if not pattern.search(skill.body):
             continue
         fences = fences_in(skill.body)
@@ -118,6 +119,15 @@ def _check_replaced(skill: Skill, found: Findings) -> None:
             message = f"{title} replaces '{shown}'{more} in code by an argument of the skill"
             hint = f"write '\\{shown}', or keep the code in a file beside SKILL.md"
             found.add_in_body("SK323", message, places[0], hint)
+
+
+@cache
+def _replaced() -> dict[str, re.Pattern[str]]:
+    """What each host replaces by an argument."""
+    from metier.hosts.known import HOSTS  # few texts have a dollar sign
+
+    hosts = HOSTS.values()
+    return {host.title: re.compile(host.values.replaced) for host in hosts if host.values}
 
 
 def _is_replaced(body: str, at: int, fences: Fences, *, takes: bool) -> bool:
@@ -138,7 +148,7 @@ def _start_of_line(body: str, at: int) -> int:
 def _check_homes(body: str, found: Findings) -> None:
     places = {
         match[1]: match.start()
-        for match in _HOME.finditer(body)
+        for match in re.finditer(_HOME, body)
         if match[1].lower().strip(".") not in _NOBODY
     }
     if places:
@@ -149,10 +159,10 @@ def _check_homes(body: str, found: Findings) -> None:
 
 
 def _check_latest(body: str, found: Findings) -> None:
-    for match in islice(_LATEST_VERSION.finditer(body), _MOST_COMMANDS):
+    for match in islice(re.finditer(_LATEST_VERSION, body), _MOST_COMMANDS):
         at = match.start()
         start = _start_of_line(body, at)
-        *before, name = _words(_END_OF_COMMAND.split(body[start:at])[-1])
+        *before, name = _words(re.split(_END_OF_COMMAND, body[start:at])[-1])
         if name and not _RUNNERS.isdisjoint(before):
             message = f"'{name}{_LATEST}' runs whatever version is the newest on that day"
             found.add_in_body("SK326", message, at - len(name), f"name a version: {name}@1.2.3")

@@ -7,11 +7,11 @@ from typing import NamedTuple
 from metier.core.fences import NO_FENCES, fences_in, is_inline_code
 from metier.values.outcomes import Issue
 
-_LINK = re.compile(r"\]\(\s*<?([^()<>\s\n]{1,300})")
-_IN_CODE = re.compile(r"`([^`\s\n]{1,300})`")
-_PLACEHOLDER = re.compile(r"[<>{}*$|\[\]]|\.\.|path/to|YYYY|XX|your[-_]|foo|my[-_]")
-_FILE = re.compile(r"[\w.-]+\.[A-Za-z]\w{0,5}$")
-_NEEDS_NO_MENTION = re.compile(
+_LINK = r"\]\(\s*<?([^()<>\s\n]{1,300})"
+_IN_CODE = r"`([^`\s\n]{1,300})`"
+_PLACEHOLDER = r"[<>{}*$|\[\]]|\.\.|path/to|YYYY|XX|your[-_]|foo|my[-_]"
+_FILE = r"[\w.-]+\.[A-Za-z]\w{0,5}$"
+_NEEDS_NO_MENTION = (
     r"(?i)(?:^|/)(?:readme|license|licence|copying|notice|changelog|contributing|authors|security"
     r"|agents|claude|package|package-lock|tsconfig|requirements|pyproject|uv|makefile|dockerfile"
     r"|__init__|__main__|conftest|_meta|metadata|skill|index)(?:[.-][^/]*)?$"
@@ -76,7 +76,7 @@ def _outside_fences(body: str, found: Iterable[tuple[str, int]]) -> Iterator[tup
 
 def _links(body: str) -> Iterator[tuple[str, int]]:
     """The files that links lead to, with the positions of the links."""
-    for match in _LINK.finditer(body):
+    for match in re.finditer(_LINK, body) if "](" in body else ():
         target = _unquoted(match[1].partition("#")[0].partition("?")[0]).removeprefix("./")
         if _is_file(target) and not is_inline_code(body, match.start()):
             yield target, match.start(1)
@@ -92,7 +92,7 @@ def _unquoted(target: str) -> str:
 
 def _paths_in_code(body: str, folders: Collection[str]) -> Iterator[tuple[str, int]]:
     """Paths within a line whose folder is there; others may be paths of the user's project."""
-    for match in _IN_CODE.finditer(body) if folders else ():
+    for match in re.finditer(_IN_CODE, body) if folders else ():
         target = match[1].removeprefix("./")
         if target.rpartition("/")[0] in folders and _is_file(target):
             yield target, match.start(1)
@@ -100,14 +100,14 @@ def _paths_in_code(body: str, folders: Collection[str]) -> Iterator[tuple[str, i
 
 def _is_file(target: str) -> bool:
     name = target.rpartition("/")[2]
-    if ":" in target or target.startswith(("/", "~", "#", "@")) or not _FILE.fullmatch(name):
+    if ":" in target or target.startswith(("/", "~", "#", "@")) or not re.fullmatch(_FILE, name):
         return False
-    return "/" in target or name.endswith(".md") if not _PLACEHOLDER.search(target) else False
+    return "/" in target or name.endswith(".md") if not re.search(_PLACEHOLDER, target) else False
 
 
 def _unnamed(body: str, files: Collection[str], read: Callable[[str], str]) -> set[str]:
     """The files that neither the skill nor a named file names."""
-    left = {name for name in files if not _NEEDS_NO_MENTION.search(name)}
+    left = {name for name in files if not re.search(_NEEDS_NO_MENTION, name)}
     texts = [body]
     waiting = sorted(files)
     while texts and left:

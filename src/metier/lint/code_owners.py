@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-PLACES = (".github/CODEOWNERS", ".gitlab/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS")
-"""In the order in which they are looked for; the first counts."""
 MOST_RULES = 5_000
 
 

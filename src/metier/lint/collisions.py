@@ -1,12 +1,12 @@
 """Rules for all files together: names, ids, copies; and what hooks do not name."""
 
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from math import ceil
 from typing import NamedTuple
 
 from metier.core.text import is_cjk, words
-from metier.safety.disguise import find_overrides
+from metier.safety.plain import is_plain
 from metier.values.files import Kind
 from metier.values.outcomes import Issue, exact_copy, same_id, same_name
 
@@ -26,16 +26,10 @@ class Subject(NamedTuple):
     needs: tuple[str, ...] = ()
     name: str = ""
     """A skill's name, without its team's."""
-    shown: str = ""
-    """The path in findings of other documents."""
-
-    @property
-    def shown_path(self) -> str:
-        return self.shown or self.path
 
 
-def lint_collisions(subjects: Iterable[Subject]) -> list[Issue]:
-    """The findings among documents in source order."""
+def lint_collisions(subjects: Iterable[Subject], shown: Callable[[str], str] = str) -> list[Issue]:
+    """The findings among documents in source order; `shown` writes the path of another one."""
     issues: list[Issue] = []
     first_of: dict[tuple[str, str], Subject] = {}
     first_with_content: dict[tuple[str, str], Subject] = {}
@@ -45,14 +39,14 @@ def lint_collisions(subjects: Iterable[Subject]) -> list[Issue]:
         content = (subject.group, subject.sha256)
         if subject.kind != "skill":
             if first is not subject:
-                issues.append(same_id(subject.group, subject.path, first.shown_path))
+                issues.append(same_id(subject.group, subject.path, shown(first.path)))
         elif (original := first_with_content.setdefault(content, subject)) is not subject:
-            issues.append(exact_copy(subject.path, original.shown_path))
+            issues.append(exact_copy(subject.path, shown(original.path)))
         else:
             distinct.append(subject)
             if first is not subject:
-                issues.append(same_name(subject.group, subject.path, first.shown_path))
-    issues.extend(_near_duplicates(distinct))
+                issues.append(same_name(subject.group, subject.path, shown(first.path)))
+    issues.extend(_near_duplicates(distinct, shown))
     issues.extend(_unprovided(distinct))
     issues.extend(_not_named(distinct))
     return issues
@@ -66,7 +60,12 @@ def _not_named(skills: list[Subject]) -> Iterator[Issue]:
 
 def lint_shown(name: str, description: str, path: str) -> Iterator[Issue]:
     """What hooks would not show of a skill."""
-    for one in find_overrides(f"{name} {description} {path}"):
+    text = f"{name} {description} {path}"
+    if is_plain(text):
+        return
+    from metier.safety.disguise import find_overrides  # loads what characters look like
+
+    for one in find_overrides(text):
         hint = "hooks do not name this skill: change its name, description or folder"
         yield Issue(one.code, one.message, path, 1, 1, hint)
 
@@ -87,10 +86,10 @@ def lint_needs(skill: Subject, provided: Container[str]) -> Iterator[Issue]:
         yield Issue("XF905", message, skill.path, 1, 1, hint)
 
 
-def _near_duplicates(skills: list[Subject]) -> Iterator[Issue]:
+def _near_duplicates(skills: list[Subject], shown: Callable[[str], str]) -> Iterator[Issue]:
     bags = [_bag(skill.description) for skill in skills]
     for later, earlier, share in near_pairs(bags, [skill.name or skill.group for skill in skills]):
-        first = skills[earlier].shown_path
+        first = shown(skills[earlier].path)
         message = f"the description shares {share:.0%} of its words with that of {first}"
         hint = "say in each when to use this skill and not the other"
         yield Issue("XF904", message, skills[later].path, 1, 1, hint)
@@ -105,12 +104,14 @@ def near_pairs(
     """
     frequency = Counter(word for bag in bags for word in bag)
     by_word: dict[str, list[int]] = {}
+    order = sorted(frequency, key=lambda word: (frequency[word], word))
+    rank = {word: place for place, word in enumerate(order)}
     for number, bag in enumerate(bags):
         if len(bag) < 3 * FEWEST_WORDS and _word_count(bag) < FEWEST_WORDS:
             continue
         size, group = len(bag), groups[number]
         fewest, most = NEARLY_THE_SAME * size, size / NEARLY_THE_SAME
-        rarest = sorted(bag, key=lambda word: (frequency[word], word))
+        rarest = sorted(bag, key=rank.__getitem__)
         prefix = rarest[: size - ceil(fewest) + 1]
         candidates = {
             earlier
@@ -131,7 +132,7 @@ def near_pairs(
 
 def _bag(text: str) -> frozenset[str]:
     """The words of a text; of Chinese, Japanese and Korean each character."""
-    if not text.isascii():
+    if not text.isascii() and any(map(is_cjk, set(text))):
         text = "".join(f" {char} " if is_cjk(char) else char for char in text)
     return frozenset(words(text))
 

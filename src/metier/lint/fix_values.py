@@ -18,7 +18,7 @@ from metier.lint.fix_lines import (
     quoted,
     written,
 )
-from metier.lint.skills import meant_by
+from metier.lint.keys import meant_by
 from metier.values.fields import SKILL, spellings
 from metier.values.outcomes import Issue
 

@@ -6,10 +6,10 @@ from typing import NamedTuple
 from metier.config.capabilities import with_profile
 from metier.core.nearest import Nearest, did_you_mean
 from metier.core.relevance import SCORERS
-from metier.values.capabilities import CapabilitiesConfig
 from metier.values.checks import dotted
-from metier.values.files import Kind
+from metier.values.files import Named
 from metier.values.outcomes import Issue
+from metier.values.tables import CapabilitiesConfig
 from metier.values.teams import Team
 
 _TABLE = "capabilities"
@@ -18,14 +18,6 @@ _TABLE = "capabilities"
 class SettingsFile(NamedTuple):
     path: str
     text: str
-
-
-class Named(NamedTuple):
-    """A document, and every name by which the settings may mean it."""
-
-    kind: Kind
-    team: str
-    names: Sequence[str]
 
 
 class _Problem(NamedTuple):

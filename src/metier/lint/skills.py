@@ -1,64 +1,32 @@
 """Rules for SKILL.md: the Agent Skills format, and what makes a skill hard to find."""
 
 import re
-from collections.abc import Iterator, Sequence
-from functools import lru_cache
-from sys import maxsize
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from metier.core.coerce import scalar_text_of
-from metier.core.names import LONGEST_NAME, is_capability_name, loose_key, slug
-from metier.core.nearest import nearest, suggestion
+from metier.core.names import LONGEST_NAME, is_capability_name, slug
 from metier.core.text import is_cjk
-from metier.hosts.known import HOSTS
-from metier.hosts.model import Host
 from metier.lint.bodies import lint_body
 from metier.lint.noting import Findings
-from metier.lint.values import lint_values, readers_of
-from metier.values.checks import TYPES, Field
-from metier.values.contracts import Contract
-from metier.values.documents import Skill
-from metier.values.fields import SKILL, spellings
 from metier.values.files import Matter
 from metier.values.outcomes import Issue
-from metier.values.policy import Policy
+from metier.values.skills import Skill, has_usual_keys
+
+if TYPE_CHECKING:
+    from metier.values.contracts import Contract
 
 LONGEST_DESCRIPTION = 1024
 _FORMAT = ("claude.ai", "skills-ref")
 """What holds skills to the limits of the format, besides hosts."""
-_LIMITED = tuple(
-    host.name
-    for host in HOSTS.values()
-    if LONGEST_DESCRIPTION
-    in (
-        host.loading.longest_description if host.loading else None,
-        host.listing.longest if host.listing else None,
-    )
-)
-"""The hosts that drop a skill with a longer description, or cut it."""
-_NAME_RULES = [
-    (
-        host.name,
-        host.loading.longest_name if isinstance(host.loading.longest_name, int) else maxsize,
-        re.compile(host.loading.name_pattern or "(?s:.*)"),
-    )
-    for host in HOSTS.values()
-    if host.loading is not None
-]
-"""Hosts with the most characters and the form of a name."""
-ROUTING_TEXT_SHOWN = {
-    host.name: host.listing.longest
-    for host in HOSTS.values()
-    if "when_to_use" in host.keys and host.listing and isinstance(host.listing.longest, int)
-}
-"""The hosts that read `when_to_use`, and the characters that they show with the description."""
 SHORTEST_USEFUL_DESCRIPTION = 20
 """About three words."""
-LONGEST_COMPATIBILITY = 500
 LONGEST_BODY_LINES = 500
 MOST_FREE_CLAIMS = 20
 """Capabilities that a contract may claim without losing score."""
-_TAG = re.compile(r"</?[A-Za-z][\w-]*(?:\s[^<>]*)?/?>")
+RESERVED_WORDS = ("anthropic", "claude")
+"""What names of skills that are uploaded must not contain."""
+_TAG = r"</?[A-Za-z][\w-]*(?:\s[^<>]*)?/?>"
 _JOINING_WORDS = frozenset(
     (
         "a", "an", "and", "as", "at", "before", "by", "for", "from", "in", "into", "of", "on", "or",
@@ -66,18 +34,6 @@ _JOINING_WORDS = frozenset(
     )
 )  # fmt: skip
 """Words that no name should end with."""
-_MOST_COMPARED = 20
-_NEAR_MISS = 0.8
-_TYPED = {
-    key: field for key, field in SKILL.items() if field.type in TYPES and key != "description"
-}
-"""Parsing reports a wrong description."""
-_ANY_TEXT = frozenset(
-    key for key, field in _TYPED.items() if str in TYPES[field.type][0]
-).difference(key for key, field in _TYPED.items() if field.choices)
-"""Keys for which every text is right."""
-_KEYS = spellings(SKILL)
-_KNOWN = SKILL.keys()
 
 
 def lint_skill(skill: Skill, matter: Matter) -> list[Issue]:
@@ -86,9 +42,16 @@ def lint_skill(skill: Skill, matter: Matter) -> list[Issue]:
     _check_name(skill, found)
     if scalar_text_of(matter.data.get("description")):
         _check_description(skill, found)
-    _check_types(matter, found)
-    _check_keys(matter.data, found)
-    lint_values(skill.own_name, matter.data, found)
+    has_more = not has_usual_keys(matter.data)
+    if has_more:
+        from metier.lint.keys import lint_keys  # loads what is known about every key
+
+        lint_keys(matter, found)
+    _check_reserved(skill.own_name, found)
+    if has_more:
+        from metier.lint.values import lint_values
+
+        lint_values(matter.data, found)
     _check_body(skill, matter, found)
     lint_body(skill, found)
     for capability in skill.capabilities:
@@ -105,48 +68,17 @@ def lint_skill(skill: Skill, matter: Matter) -> list[Issue]:
     return found.issues
 
 
-def _contract_findings(contract: Contract) -> Iterator[tuple[str, str, str]]:
+def _contract_findings(contract: "Contract") -> Iterator[tuple[str, str, str]]:
     """The code, message and hint of each finding in a contract, beyond its grammar."""
     claims = len(contract.provides)
     if claims > MOST_FREE_CLAIMS:
         message = f"contract: it claims {claims} capabilities; more than {MOST_FREE_CLAIMS}"
         yield "DC405", f"{message} lower the score", "name what it really provides, or split it"
+    from metier.values.policy import Policy  # few skills have a contract
+
     _, warnings = Policy().with_contract(contract.policy)
     for warning in warnings:
         yield "DC406", f"contract: {warning}", "correct the key or the value in Pol(...)"
-
-
-def lint_switch(skill: Skill, matter: Matter, hosts: Sequence[Host]) -> list[Issue]:
-    """The finding that these hosts ignore `disable-model-invocation`."""
-    if not hosts or not skill.is_manual:
-        return []
-    found = Findings(skill.path, matter)
-    hint = "keep it in a folder of hosts that honour it, such as .claude/skills"
-    for host in hosts:
-        for file in (one.file for one in host.switches if one.at == "file beside"):
-            hint += f"; for {host.title} add {file} beside it: metier explain SK317"
-    message = f"{_ignore(hosts)} 'disable-model-invocation': the model may start this skill there"
-    names = tuple(host.name for host in hosts)
-    found.add("SK317", message, ("disable-model-invocation",), hint, names)
-    return found.issues
-
-
-def lint_hidden_switch(skill: Skill, matter: Matter, hosts: Sequence[Host]) -> list[Issue]:
-    """The note that these hosts ignore `user-invocable: false`."""
-    found = Findings(skill.path, matter)
-    if hosts:
-        message = f"{_ignore(hosts)} 'user-invocable': the user may start this skill there"
-        hint = "say in the description that it is for the model alone"
-        names = tuple(host.name for host in hosts)
-        found.add("SK329", message, ("user-invocable",), hint, names)
-    return found.issues
-
-
-def _ignore(hosts: Sequence[Host]) -> str:
-    """`Codex CLI and Gemini CLI ignore`"""
-    titles = [host.title for host in hosts]
-    named = " and ".join(filter(None, [", ".join(titles[:-1]), titles[-1]]))
-    return f"{named} {'ignores' if len(hosts) == 1 else 'ignore'}"
 
 
 def _check_name(skill: Skill, found: Findings) -> None:
@@ -160,7 +92,9 @@ def _check_name(skill: Skill, found: Findings) -> None:
         )
         better = proper_name(name, folder)
         hint = f"call it '{better}'" if better else "use a-z, 0-9 and single hyphens"
-        hosts = (*_droppers_of_name(name), *_FORMAT)
+        from metier.lint.host_limits import droppers_of_name  # few names are wrong
+
+        hosts = (*droppers_of_name(name), *_FORMAT)
         found.add("SK302", f"name '{name[:80]}' {problem}", ("name",), hint, hosts)
     elif folder not in ("", name):
         hint = "rename one: many hosts show the folder and load by name"
@@ -168,14 +102,6 @@ def _check_name(skill: Skill, found: Findings) -> None:
     if not skill.path.endswith("SKILL.md"):
         called = skill.path.rpartition("/")[2]
         found.add_at("SK315", f"the file is called {called}", 1, "rename it to SKILL.md")
-
-
-def _droppers_of_name(name: str) -> tuple[str, ...]:
-    """The hosts that drop a skill for its name."""
-    written = name.replace(" ", "-")
-    return tuple(
-        host for host, most, form in _NAME_RULES if len(name) > most or not form.fullmatch(written)
-    )
 
 
 def proper_name(name: str, folder: str) -> str:
@@ -192,26 +118,43 @@ def _shortened(name: str) -> str:
     return whole_words or name[:LONGEST_NAME].strip("-")
 
 
+def _check_reserved(name: str, found: Findings) -> None:
+    for word in RESERVED_WORDS:
+        if word in name:
+            message = f"the name contains the reserved word '{word}'"
+            hint = "only needed for uploads to claude.ai and the Claude API: choose another name"
+            found.add("SK322", message, ("name",), hint)
+            return
+
+
 def _check_description(skill: Skill, found: Findings) -> None:
     description, routing_text = skill.description, skill.routing_text
     size, together = len(description), len(routing_text)
-    over = tuple(name for name, most in ROUTING_TEXT_SHOWN.items() if together > most)
-    if size > LONGEST_DESCRIPTION:
-        message = f"the description has {size} characters, the limit is {LONGEST_DESCRIPTION}"
-        hint = "hosts cut or drop it: keep what and when"
-        found.add("SK305", message, ("description",), hint, (*_LIMITED, *over, *_FORMAT))
+    if together > LONGEST_DESCRIPTION:
+        _check_length(size, together, found)
     elif is_too_short(routing_text):
         message = f"the description has only {size} characters"
         found.add("SK306", message, ("description",), "say what the skill does and when to use it")
-    elif over:
-        message = f"description and when_to_use have {together} characters together"
-        shown = min(ROUTING_TEXT_SHOWN[name] for name in over)
-        titles = " and ".join(HOSTS[name].title for name in over)
-        hint = f"only the first {shown} are shown in {titles}: keep what and when"
-        found.add("SK305", message, ("when_to_use",), hint, over)
-    if "<" in description and (tag := _TAG.search(description)):
+    if "<" in description and (tag := re.search(_TAG, description)):
         message = f"the description holds the tag '{tag[0][:40]}'"
         found.add("SK314", message, ("description",), "some hosts reject it: write it in words")
+
+
+def _check_length(size: int, together: int, found: Findings) -> None:
+    from metier.lint.host_limits import cut_in, limited_hosts  # few descriptions are long
+
+    over = cut_in(together)
+    if size > LONGEST_DESCRIPTION:
+        message = f"the description has {size} characters, the limit is {LONGEST_DESCRIPTION}"
+        hint = "hosts cut or drop it: keep what and when"
+        hosts = (*limited_hosts(LONGEST_DESCRIPTION), *(host.name for host in over), *_FORMAT)
+        found.add("SK305", message, ("description",), hint, hosts)
+    elif over:
+        message = f"description and when_to_use have {together} characters together"
+        titles = " and ".join(host.title for host in over)
+        shown = min(host.shown for host in over)
+        hint = f"only the first {shown} are shown in {titles}: keep what and when"
+        found.add("SK305", message, ("when_to_use",), hint, tuple(host.name for host in over))
 
 
 def is_too_short(text: str) -> bool:
@@ -219,68 +162,6 @@ def is_too_short(text: str) -> bool:
     if len(text) >= SHORTEST_USEFUL_DESCRIPTION:
         return False
     return sum(2 if is_cjk(char) else 1 for char in text) < SHORTEST_USEFUL_DESCRIPTION
-
-
-def _check_types(matter: Matter, found: Findings) -> None:
-    """Skip values that are not YAML: they have a finding already."""
-    for key, value in matter.data.items():
-        is_any_text = type(value) is str and key in _ANY_TEXT
-        if is_any_text or key not in _TYPED or value is None or key in matter.unread:
-            continue
-        field = _TYPED[key]
-        if not _has_type(value, field):
-            called = TYPES[field.type][1]
-            found.add(
-                "SK307", f"'{key}' must be {called}", (key,), f"write {called}", readers_of(key)
-            )
-        elif field.choices and isinstance(value, str) and value not in field.choices:
-            message = f"no host is known to accept '{key}: {value[:40]}'"
-            hint = f"known: {', '.join(field.choices)}"
-            found.add("SK316", message, (key,), hint, readers_of(key))
-
-
-def _has_type(value: Any, field: Field) -> bool:
-    numbers = (int, float) if field.or_number else ()
-    entries = value if isinstance(value, list) else []
-    is_of_texts = all(type(entry) in (str, *numbers) for entry in entries)
-    return type(value) in (*TYPES[field.type][0], *numbers) and is_of_texts
-
-
-def _check_keys(data: dict[str, Any], found: Findings) -> None:
-    if not data.keys() <= _KNOWN:
-        _check_unknown_keys(data, found)
-    compatibility = data.get("compatibility")
-    if isinstance(compatibility, str) and len(compatibility) > LONGEST_COMPATIBILITY:
-        message = (
-            f"compatibility has {len(compatibility)} characters, "
-            f"the limit is {LONGEST_COMPATIBILITY}"
-        )
-        found.add("SK308", message, ("compatibility",), "name the hosts, explain in the body")
-
-
-def _check_unknown_keys(data: dict[str, Any], found: Findings) -> None:
-    unknown = [key for key in data if key not in SKILL]
-    for key in unknown[:_MOST_COMPARED]:
-        meant = meant_by(key)
-        if meant and meant in data:
-            message = f"unknown key '{key[:40]}' beside '{meant}', which counts"
-            found.add("SK309", message, (key,), f"keep '{meant}' alone")
-            unknown.remove(key)
-        elif meant:
-            found.add("SK309", f"unknown key '{key[:40]}'", (key,), suggestion(meant))
-            unknown.remove(key)
-    if unknown:
-        keys = ", ".join(f"'{key[:40]}'" for key in unknown[:5])
-        more = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
-        hint = "put your own keys under 'metadata'"
-        word = "key" if len(unknown) == 1 else "keys"
-        found.add("SK309", f"unknown {word} {keys}{more}", (unknown[0],), hint)
-
-
-@lru_cache(maxsize=4096)
-def meant_by(key: str) -> str:
-    """The known key that an unknown key is a typo of."""
-    return _KEYS.get(nearest(loose_key(key), _KEYS, likeness=_NEAR_MISS), "")
 
 
 def _check_body(skill: Skill, matter: Matter, found: Findings) -> None:

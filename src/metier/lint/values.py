@@ -2,21 +2,23 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from metier.core.coerce import text_or_texts_of
 from metier.core.nearest import did_you_mean
-from metier.hosts.known import HOSTS
-from metier.hosts.model import STANDARD_KEYS, Host, Values
+from metier.hosts.key_table import STANDARD_KEYS
 from metier.lint.noting import Findings
 
-RESERVED_WORDS = ("anthropic", "claude")
-"""What names of skills that are uploaded must not contain."""
+if TYPE_CHECKING:
+    from metier.hosts.model import Host, Values
+
 _OWN_METADATA = frozenset({"capabilities", "contract"})
 """Keys of metadata that metier reads, with findings of their own."""
 NESTED_METADATA = frozenset({"openclaw", "clawdbot", "clawdis", "moltbot", "hermes"})
 """Keys of metadata below which a runtime documents a mapping of its own."""
-KNOWN = [(host, host.values) for host in HOSTS.values() if host.values is not None]
+_KEYS = frozenset({"model", "allowed-tools", "disallowed-tools", "hooks"})
+"""Keys whose values a host is known to accept."""
 _TOOL = re.compile(r"[^\s,()]+(?:\([^()]*\))?")
 _MOST_NAMED = 5
 
@@ -25,30 +27,32 @@ def readers_of(key: str) -> tuple[str, ...]:
     """The hosts that document a key; none for a key of the format, which all accept."""
     if key in STANDARD_KEYS:
         return ()
+    from metier.hosts.known import HOSTS
+
     return tuple(name for name, host in HOSTS.items() if key in host.keys)
 
 
-def lint_values(name: str, data: Mapping[str, Any], found: Findings) -> None:
+@cache
+def known_values() -> "list[tuple[Host, Values]]":
+    """The hosts whose accepted values are known."""
+    from metier.hosts.known import HOSTS  # many skills have no such key
+
+    return [(host, host.values) for host in HOSTS.values() if host.values is not None]
+
+
+def lint_values(data: Mapping[str, Any], found: Findings) -> None:
     """Values that have the right type and that a host does not know."""
-    _check_reserved(name, found)
     if "metadata" in data:
         _check_metadata(data["metadata"], found)
-    for host, values in KNOWN:
+    if _KEYS.isdisjoint(data):
+        return
+    for host, values in known_values():
         _check_model(data.get("model"), host, values, found)
         for key in ("allowed-tools", "disallowed-tools"):
             if key in data:
                 _check_tools(key, data[key], host, values, found)
         if isinstance(data.get("hooks"), dict):
             _check_events(data["hooks"], host, values, found)
-
-
-def _check_reserved(name: str, found: Findings) -> None:
-    for word in RESERVED_WORDS:
-        if word in name:
-            message = f"the name contains the reserved word '{word}'"
-            hint = "only needed for uploads to claude.ai and the Claude API: choose another name"
-            found.add("SK322", message, ("name",), hint)
-            return
 
 
 def _check_metadata(metadata: Any, found: Findings) -> None:
@@ -67,7 +71,7 @@ def _is_text(key: Any, value: Any) -> bool:
     return isinstance(value, dict) and key in NESTED_METADATA
 
 
-def _check_model(model: Any, host: Host, values: Values, found: Findings) -> None:
+def _check_model(model: Any, host: "Host", values: "Values", found: Findings) -> None:
     if not isinstance(model, str) or not model or model in values.models:
         return
     if not any(part in model.lower() for part in values.model_parts):
@@ -76,7 +80,7 @@ def _check_model(model: Any, host: Host, values: Values, found: Findings) -> Non
         found.add("SK316", message, ("model",), hint, (host.name,))
 
 
-def _check_tools(key: str, value: Any, host: Host, values: Values, found: Findings) -> None:
+def _check_tools(key: str, value: Any, host: "Host", values: "Values", found: Findings) -> None:
     named = dict.fromkeys(tool.partition("(")[0] for tool in _tools(value))
     unknown = [one for one in named if not _is_tool(one, values)]
     if unknown:
@@ -93,11 +97,13 @@ def _tools(value: Any) -> Iterable[str]:
     return (tool for text in text_or_texts_of(value) for tool in _TOOL.findall(text))
 
 
-def _is_tool(name: str, values: Values) -> bool:
+def _is_tool(name: str, values: "Values") -> bool:
     return name in values.tools or name.startswith(values.tool_prefix) or name in ("*", "")
 
 
-def _check_events(hooks: Mapping[Any, Any], host: Host, values: Values, found: Findings) -> None:
+def _check_events(
+    hooks: Mapping[Any, Any], host: "Host", values: "Values", found: Findings
+) -> None:
     for event in hooks:
         if str(event) not in values.hook_events:
             message = f"{host.title} has no hook event '{str(event)[:40]}'"

@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from metier.core.indentation import with_spaces
 from metier.parse.ordinary import line_of_key, ordinary_values
 from metier.values.files import KeyPath, Matter
 from metier.values.outcomes import Issue
@@ -21,7 +20,7 @@ _SURELY_SMALL = LARGEST_FRONT_MATTER // 4
 """Characters; each has at most 4 bytes."""
 _OPENING = re.compile(rb"---[ \t\r]*(?:\n|\Z)")
 _FENCE = re.compile(rb"\n---[ \t]*\r?(?=\n|\Z)")
-_TOP_LEVEL_KEY = re.compile(r"([A-Za-z_][\w.-]*)[ \t]*:(?=[ \t\r]|$)")
+_TOP_LEVEL_KEY = r"([A-Za-z_][\w.-]*)[ \t]*:(?=[ \t\r]|$)"
 _CONTROL_SHARE_OF_BINARY = 0.1
 _BLANK = " \t\r\n"
 _BLANK_BYTES = _BLANK.encode()
@@ -253,6 +252,8 @@ def _tabbed(
 ) -> Matter | None:
     """A text indented with tabs; lenient mode reads tabs as spaces where that is unambiguous."""
     line, column = problem.line + parts.yaml_line, problem.column + 1
+    from metier.core.indentation import with_spaces  # few texts have tabs
+
     indents = not _line_of(parts.yaml, problem.line)[: problem.column].strip(_BLANK)
     spaced = with_spaces(parts.yaml) if indents else None
     if spaced is not None:
@@ -294,7 +295,7 @@ class _Positions:
 def _located(problem: "Problem", parts: _Parts, path: str) -> Issue:
     line, column = problem.line + parts.yaml_line, problem.column + 1
     if problem.code == "FM104":
-        key = _TOP_LEVEL_KEY.match(_line_of(parts.yaml, problem.line))
+        key = re.match(_TOP_LEVEL_KEY, _line_of(parts.yaml, problem.line))
         if key is None or ": " not in key.string[key.end() :].strip() + " ":
             return _not_yaml("a ':' where no key can be", path, line, column)
         message = f"the value of '{key[1]}' holds ': ' and is not quoted"
@@ -346,7 +347,11 @@ def _by_lines(parts: _Parts, path: str, issues: list[Issue]) -> Matter:
 
 def _chunks(yaml: str) -> Iterator[_Chunk]:
     lines = yaml.split("\n")
-    keys = [(number, key) for number, key in enumerate(map(_TOP_LEVEL_KEY.match, lines)) if key]
+    keys = [
+        (number, key)
+        for number, key in enumerate(map(re.compile(_TOP_LEVEL_KEY).match, lines))
+        if key
+    ]
     for (start, key), end in zip(
         keys, [*(start for start, _ in keys[1:]), len(lines)], strict=False
     ):
@@ -357,6 +362,7 @@ def _chunks(yaml: str) -> Iterator[_Chunk]:
 
 def _chunk_value(chunk: _Chunk) -> tuple[Any] | None:
     """The value of a key, in a tuple; None if it is not valid YAML."""
+    from metier.core.indentation import with_spaces
     from metier.parse.yaml import YamlRejectedError, load_yaml
 
     try:

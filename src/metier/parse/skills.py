@@ -1,27 +1,21 @@
 """SKILL.md → `Skill`. Lenient: a skill needs a description or a paragraph, all else is an issue."""
 
 import re
-from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from metier.core.coerce import capability_names, mapping_of, scalar_text_of
-from metier.core.names import loose_key, plugin_name
-from metier.core.paragraph import first_paragraph
+from metier.core.names import plugin_name
 from metier.errors import ContractError
-from metier.hosts.loading import droppers
-from metier.parse.contract import parse_contract
 from metier.parse.frontmatter import no_front_matter, read_matter
-from metier.parse.keys import Respelling
-from metier.values.contracts import Contract
-from metier.values.documents import Skill
-from metier.values.fields import SKILL, spellings
 from metier.values.files import KeyPath, Matter, Parsed
 from metier.values.outcomes import Issue, has_errors
+from metier.values.skills import Skill, has_usual_keys
 
-_KNOWN = frozenset(SKILL)
-_LOOSE = spellings(SKILL)
-_CODE_FENCE = re.compile(r"^ {0,3}(?:```|~~~)", re.MULTILINE)
-_LATE_FRONT_MATTER = re.compile(r"\n---[ \t]*\r?\n(?:name|description)[ \t]*:")
+if TYPE_CHECKING:
+    from metier.values.contracts import Contract
+
+_CODE_FENCE = r"(?m)^ {0,3}(?:```|~~~)"
+_LATE_FRONT_MATTER = r"\n---[ \t]*\r?\n(?:name|description)[ \t]*:"
 
 
 def parse_skill(
@@ -39,9 +33,15 @@ def parse_skill(
     if not split.fenced:
         issues.append(_no_front_matter(split.matter, path))
         return Parsed(document=None, matter=None, issues=issues)
-    matter = _in_our_spelling(split.matter, path, issues)
+    matter = split.matter
+    if not has_usual_keys(matter.data):
+        from metier.parse.spelling import in_our_spelling  # loads what is known about every key
+
+        matter = in_our_spelling(matter, path, issues)
     description = scalar_text_of(matter.data.get("description"))
     if not description:
+        from metier.core.paragraph import first_paragraph  # most skills have a description
+
         description = first_paragraph(matter.body)
         if not _lost(matter, "description", issues):
             issues.append(_no_description(matter, path, instead=description))
@@ -72,8 +72,8 @@ def _no_front_matter(matter: Matter, path: str) -> Issue:
     if "\r" in matter.body and "\n" not in matter.body:
         message = "the lines end with CR alone, so the file is one line to its readers"
         return Issue("FM101", message, path, 1, 1, "save it with LF line ends")
-    late = _LATE_FRONT_MATTER.search(f"\n{matter.body}")
-    if late is None or _CODE_FENCE.findall(matter.body, 0, late.start()):
+    late = re.search(_LATE_FRONT_MATTER, f"\n{matter.body}")
+    if late is None or re.search(_CODE_FENCE, matter.body[: late.start()]):
         return no_front_matter(matter, path, "the file")
     line = matter.body_line + matter.body.count("\n", 0, late.start())
     message = f"the front matter starts on line {line}; hosts look for it on line 1"
@@ -94,33 +94,11 @@ def _no_description(matter: Matter, path: str, *, instead: str) -> Issue:
         what = "is empty" if written is None or isinstance(written, str) else "is not a text"
     hint = "add 'description: what the skill does and when to use it'"
     if instead:
+        from metier.hosts.loading import droppers  # loads what is known about every host
+
         what += "; the first paragraph of the text is used"
         hint += f": {', '.join(host.title for host in droppers())} drop the skill without it"
     return Issue("SK304", f"the description {what}", path, line, column, hint)
-
-
-def _in_our_spelling(matter: Matter, path: str, issues: list[Issue]) -> Matter:
-    strange = matter.data.keys() - _KNOWN
-    if not strange or not any(loose_key(key) in _LOOSE for key in strange):
-        return matter
-    respelling = Respelling(matter, path)
-    data = respelling.mapping(matter.data, SKILL)
-    issues.extend(respelling.issues)
-    issues.extend(_other_spellings(matter, path))
-    return respelling.matter(data)
-
-
-def _other_spellings(matter: Matter, path: str) -> Iterator[Issue]:
-    """A finding for each key that metier reads and hosts do not; FM105 reports a key twice."""
-    seen = set(matter.data.keys() & _KNOWN)
-    for key in matter.data:
-        name = _LOOSE.get(loose_key(key), "")
-        if not name or name in seen:
-            continue
-        seen.add(name)
-        line, column = matter.position((key,))
-        message = f"hosts read '{name}', not '{key[:40]}'"
-        yield Issue("SK318", message, path, line, column, f"write '{name}'")
 
 
 def _name(matter: Matter, path: str, folder: str, issues: list[Issue]) -> str:
@@ -158,7 +136,7 @@ def _listed(
 
 def _contract(
     matter: Matter, text: Any, path: str, raw: bytes, issues: list[Issue]
-) -> tuple[Contract | None, str]:
+) -> tuple["Contract | None", str]:
     """The contract in `text`, and why it cannot be used."""
     if text is None:
         return None, ""
@@ -171,6 +149,8 @@ def _contract(
         message = "contract: in double quotes YAML takes the backslash out of '\\ '"
         hint = "write the contract in single quotes"
         issues.append(Issue("DC404", message, path, line, column, hint))
+    from metier.parse.contract import parse_contract  # few skills have one
+
     try:
         contract = parse_contract(text, "best-effort")
     except ContractError as error:

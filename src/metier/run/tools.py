@@ -25,7 +25,8 @@ from metier.run.tool import (
 )
 from metier.values.agents import ToolResult
 from metier.values.models import ToolSpec
-from metier.values.running import CommandSetting, ServerSetting, ToolSettings
+from metier.values.running import CommandSetting, ServerSetting
+from metier.values.tables import ToolSettings
 
 _NOBODY = ToolContext()
 _NAMES_THE_TOOL = ("TOOL_NOT_FOUND", "TOOL_PERMISSION_DENIED")

@@ -4,8 +4,6 @@ The values are known, so nothing is guessed. What is stored keeps them: a resume
 """
 
 from collections.abc import Iterable, Mapping
-from copy import copy
-from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -51,6 +49,8 @@ class Redactor:
             return type(value)._make(items) if hasattr(value, "_make") else type(value)(items)
         if type(value) in (int, float):
             return SECRET if str(value) in self._values else value
+        from dataclasses import fields, is_dataclass, replace  # few settings pass a secret on
+
         if is_dataclass(value) and not isinstance(value, type):
             copies = {
                 one.name: self._copy(getattr(value, one.name)) for one in fields(value) if one.init
@@ -62,6 +62,8 @@ class Redactor:
         made = {self._copy(key): self._copy(one) for key, one in value.items()}
         if not isinstance(value, dict) or type(value) is dict:
             return made
+        from copy import copy
+
         like = copy(value)
         like.clear()
         like.update(made)

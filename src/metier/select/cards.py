@@ -30,10 +30,11 @@ from metier.core.relevance import (
 )
 from metier.core.render import BETWEEN_REFERENCES
 from metier.errors import UsageError
-from metier.values.capabilities import CapabilitiesConfig, SelectionContext
+from metier.values.capabilities import SelectionContext
 from metier.values.documents import Card
 from metier.values.outcomes import Issue
 from metier.values.selection import Scored
+from metier.values.tables import CapabilitiesConfig
 
 Scorer = Callable[[Card, SelectionContext], float]
 Counts = NDArray[np.int64]

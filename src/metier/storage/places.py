@@ -9,11 +9,6 @@ from __future__ import annotations
 
 import os
 
-try:
-    from _blake2 import blake2b  # hashlib would load OpenSSL as well
-except ImportError:
-    from hashlib import blake2b
-
 from metier.core.paths import is_inside
 from metier.storage.room import Room, read_regular
 from metier.storage.workspace import SETTINGS_FILE, is_root
@@ -67,6 +62,10 @@ def room_name(workspace: str) -> str:
 
 
 def _digest(path: str) -> str:
+    try:
+        from _blake2 import blake2b  # hashlib would load OpenSSL as well
+    except ImportError:
+        from hashlib import blake2b
     raw = path.encode(errors="surrogateescape")
     return blake2b(raw, digest_size=_DIGEST_BYTES).hexdigest()
 

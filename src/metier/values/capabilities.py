@@ -1,14 +1,10 @@
 """Injection: requests, and the settings and contexts of cards (spec 5)."""
 
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
-from typing import Any, Literal, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from metier.values.outcomes import Issue
 
-RolloutMode = Literal["off", "monitor", "soft", "on"]
-LogLevel = Literal["none", "summary", "detailed"]
-_NOTHING: Mapping[str, Any] = MappingProxyType({})
 DEFAULT_MAX_TOKENS = 10_000
 """For the abilities of a prompt, unless a profile or a request says otherwise."""
 DEFAULT_ABILITIES = 10
@@ -42,42 +38,6 @@ class SourceSetting(NamedTuple):
     location: str
     sha256: str = ""
     """Of a remote card."""
-
-
-class CapabilitiesConfig(NamedTuple):
-    """The settings of `[capabilities]`: spec 5's six, then ours."""
-
-    enabled: bool = True
-    max_tokens: int = 1_500
-    confidence_threshold: float | None = None
-    """Replaces that of every card."""
-    force_include: tuple[str, ...] = ()
-    exclude: tuple[str, ...] = ()
-    log_level: LogLevel = "summary"
-    mode: RolloutMode = "on"
-    scorer: str = "spec"
-    overflow: Literal["skip", "stop"] = "skip"
-    recent_messages: int = 5
-    soft_session_types: tuple[str, ...] = ("main",)
-    budgets: Mapping[int, int] = MappingProxyType({})
-    """Least characters of conversation → tokens."""
-    skill_suggestions: int = 3
-    """The most skills that a hook names."""
-    skill_threshold: float = 2.85
-    """The least evidence for a skill to fire: 1 is a word that only one skill has."""
-    max_injection_share: float | None = None
-    """Hooks switch to `monitor` above this share of requests that inject."""
-    refresh_after: int = 600
-    """Seconds after which a hook starts a refresh."""
-    compare: tuple[str, ...] = ()
-    """Two scorers, each for half of the conversations."""
-    user_tier: str = ""
-    environment_type: str = ""
-    sources: tuple[SourceSetting, ...] = ()
-    profiles: Mapping[str, Mapping[str, Any]] = _NOTHING
-    """Named sets of these settings, in the spelling of the file."""
-    agents: Mapping[str, str] = _NOTHING
-    """Agent → profile."""
 
 
 class SelectionContext(NamedTuple):

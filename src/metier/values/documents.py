@@ -4,64 +4,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
-from metier.core.coerce import integer_of, is_manual, scalar_text_of, text_of, texts_of
-from metier.core.names import canonical_id, name_in_plugin
-from metier.core.text import routing_text, words
-from metier.values.contracts import Contract
+from metier.core.coerce import integer_of, text_of, texts_of
+from metier.core.text import words
+from metier.values.skills import Skill as Skill
 
 if TYPE_CHECKING:  # most documents are skills
     from metier.values.agents import AgentProfile
 
 SHORTEST_KEYWORD = 3
 """Characters of a word of a task that is matched with abilities."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Skill:
-    """One SKILL.md."""
-
-    name: str
-    description: str
-    path: str
-    """As it is shown to people."""
-    plugin: str = ""
-    folder_name: str = ""
-    """Empty at the root of a workspace."""
-    capabilities: tuple[str, ...] = ()
-    """Its `capabilities` list, then the `P(...)` of its contract; as written, each once."""
-    contract: Contract | None = None
-    """None if it has none, or an unusable contract."""
-    contract_problem: str = ""
-    data: Mapping[str, Any] = field(default_factory=dict)
-    """The whole front matter."""
-    body: str = ""
-
-    @property
-    def own_name(self) -> str:
-        """Its name without its plugin's."""
-        return name_in_plugin(self.name, self.plugin)
-
-    @property
-    def when_to_use(self) -> str:
-        return scalar_text_of(self.data.get("when_to_use"))
-
-    @property
-    def routing_text(self) -> str:
-        """The text by which it is found."""
-        return routing_text(self.description, self.when_to_use)
-
-    @property
-    def is_manual(self) -> bool:
-        """Whether only the user starts it: hosts do not offer it to the model."""
-        return is_manual(self.data)
-
-    @property
-    def folder(self) -> str:
-        return self.path.rpartition("/")[0] or "."
-
-    @property
-    def id(self) -> str:
-        return canonical_id(self.name, self.folder)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

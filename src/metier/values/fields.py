@@ -3,20 +3,21 @@
 from collections.abc import Mapping
 
 from metier.core.names import loose_key
-from metier.hosts.known import host_keys
-from metier.hosts.model import STANDARD_KEYS, Key
-from metier.values.checks import ANY, FLAG, Field, integer, text, texts
+from metier.hosts.key_table import HOST_KEYS, STANDARD_KEYS
+from metier.values.checks import ANY, FLAG, Field, FieldType, integer, text, texts
 
 VERSION = text(form="version")
 
 
-def _field(key: Key, *, required: bool = False) -> Field:
-    return Field(type=key.type, required=required, choices=key.choices, or_number=key.or_number)
+def _field(
+    kind: FieldType, choices: tuple[str, ...], or_number: bool, *, required: bool = False
+) -> Field:
+    return Field(type=kind, required=required, choices=choices, or_number=or_number)
 
 
 SKILL = {
     **{
-        name: _field(key, required=name in ("name", "description"))
+        name: _field(*key, required=name in ("name", "description"))
         for name, key in STANDARD_KEYS.items()
     },
     "capabilities": ANY,
@@ -26,7 +27,7 @@ SKILL = {
     "entrypoint": text(),
     "examples": ANY,
     "enabled": FLAG,
-    **{name: _field(key) for name, key in host_keys().items()},
+    **{name: _field(*key) for name, key in HOST_KEYS.items()},
 }
 """The format's keys, metier's, and those of every known host."""
 

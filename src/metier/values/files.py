@@ -11,7 +11,9 @@ from metier.values.teams import NO_TEAM, Team
 from metier.values.trust import NOTHING
 
 if TYPE_CHECKING:
+    from metier.hosts.loading import Yaml
     from metier.values.documents import Document
+    from metier.values.listings import Standing, Trail
     from metier.values.outcomes import Issue
 
 Kind = Literal["skill", "ability", "card", "agent"]
@@ -75,18 +77,6 @@ class Root(NamedTuple):
     group: SourceGroup = "workspace"
 
 
-class Standing(NamedTuple):
-    """What the user's review record says of a skill as it is now."""
-
-    state: Literal["reviewed", "changed", "held", "blocked"]
-    """`changed`: modified since it was reviewed, and still used; `blocked`: by its source."""
-    detail: str = ""
-    sha256: str = ""
-    """Of the `SKILL.md` that this is about."""
-    problem: str = ""
-    """Why not all of its files could be hashed; else empty."""
-
-
 class Found(NamedTuple):
     """A file that discovery found; another size, time, rank or plugin means reading it again."""
 
@@ -113,7 +103,7 @@ class Found(NamedTuple):
     group: SourceGroup = "workspace"
     folder: str = ""
     """The folder of a document that is a link to a file; else that of its file."""
-    standing: Standing | None = None
+    standing: "Standing | None" = None
     """None if its source is always trusted."""
 
 
@@ -144,8 +134,8 @@ class Entry(NamedTuple):
     issues: Sequence["Issue"]
     reason: str = ""
     card_text: str = ""
-    hosts: int = 0
-    """The hosts that can load a skill: bit N is the host at N in `metier.hosts.HOOKED`."""
+    yaml: "Yaml" = "valid"
+    """What hosts make of a skill's front matter."""
     body_line: int = 1
     """The line of the file that the body starts on."""
 
@@ -163,27 +153,12 @@ class Entry(NamedTuple):
         return getattr(self.document, "capabilities", ()) if self.found.kind == "skill" else ()
 
 
-class Stored(NamedTuple):
-    """A row that is about to change or go."""
+class Named(NamedTuple):
+    """A document, and every name by which the settings may mean it."""
 
-    key: int
-    handle: str
-    sha256: str
-    name: str
-    description: str
-    when_to_use: str
-    path: str
-
-
-class Trail(NamedTuple):
-    """What walks looked at: while it is unchanged, they would find the same files."""
-
-    key: str
-    found: int
-    parts: Sequence[tuple[str, bytes, bytes]]
-    """A folder, paths in it, joined by NUL, and the time of the last change of each, packed."""
-    absent: Sequence[str]
-    links: dict[str, str]
+    kind: Kind
+    team: str
+    names: Sequence[str]
 
 
 class Reading(NamedTuple):
@@ -193,7 +168,7 @@ class Reading(NamedTuple):
     read: Callable[[Found], Entry]
     fingerprint: str = ""
     """Changes when every file must be read again: other settings, another parser."""
-    trail: Callable[[int], Trail | None] | None = None
+    trail: "Callable[[int], Trail | None] | None" = None
     """The trail of a walk that began at that time, if it is reliable."""
-    followed: Trail | None = None
+    followed: "Trail | None" = None
     """The trail that was unchanged; nothing was listed then."""

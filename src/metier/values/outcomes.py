@@ -1,16 +1,15 @@
 """Issues and outcomes: what the stages report without raising."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from metier.values.reviews import BLOCKED, HELD
+from metier.values.levels import BLOCKED, HELD
 
 if TYPE_CHECKING:
     from metier.findings import Finding, Severity
 
-T = TypeVar("T")
 ALL_HOSTS = "all"
 """As the name of a host: every one of them."""
 
@@ -46,7 +45,7 @@ class Issue(NamedTuple):
         """That of its rule; a rule of one's own that is gone counts as a warning."""
         if self.own is not None:
             return self.own.severity
-        severity: Severity = _findings().SEVERITIES.get(self.code, "warning")
+        severity: Severity = _findings().severity_of(self.code)
         return severity
 
     @property
@@ -170,51 +169,3 @@ def same_id(document_id: str, path: str, first: str) -> Issue:
 def same_command(name: str, path: str) -> Issue:
     message = f"the command '{name}' has the same name: typing /{name} starts this skill"
     return Issue("XF906", message, path, 1, 1, "rename one, or remove the command")
-
-
-class Loaded(NamedTuple, Generic[T]):
-    """The usable documents of a load, and why the others are excluded."""
-
-    items: Sequence[T]
-    issues: Sequence[Issue]
-    excluded: Sequence[Exclusion]
-    kind: str = ""
-
-
-class LoadSummary(NamedTuple):
-    """Counts of one load of skills: `total_on_disk == loaded + skipped`."""
-
-    loaded: int
-    """With shadowed skills."""
-    skipped: int
-    pruned: int
-    total_on_disk: int
-
-
-class Changes(NamedTuple):
-    """What one refresh did to the catalog, and what is in it now."""
-
-    included: Mapping[str, int]
-    """By kind, with shadowed documents."""
-    excluded: int
-    shadowed: int = 0
-    added: int = 0
-    changed: int = 0
-    removed: int = 0
-    unchanged: int = 0
-
-    @property
-    def discovered(self) -> int:
-        return sum(self.included.values()) + self.excluded
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "added": self.added,
-            "changed": self.changed,
-            "removed": self.removed,
-            "unchanged": self.unchanged,
-            "discovered": self.discovered,
-            "included": dict(self.included),
-            "shadowed": self.shadowed,
-            "excluded": self.excluded,
-        }

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
 CODE_FORM = "'U', then capital letters if you like, then 1 to 4 digits, such as U001 or UACME12"
 _CODE = re.compile(r"U[A-Z]{0,15}[0-9]{1,4}\Z")
-FAMILY = "U"
-"""No code of metier's own findings begins with it."""
 
 
 def is_own_code(text: str) -> bool:

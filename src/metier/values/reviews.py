@@ -3,12 +3,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from metier.values.levels import LEVELS
 from metier.values.trust import NOTHING
 
-ALWAYS, ON_FIRST_USE, ASK, NEVER = LEVELS = ("always", "on-first-use", "ask", "never")
-"""How far a source is trusted, the strictest last."""
-HELD, BLOCKED = "unreviewed", "blocked"
-"""Reasons of exclusion: until its user reviews the skill; by its source."""
 LINK = "link:"
 """Before the target of a link, in place of a digest: links are not followed."""
 MAIN_FILES = ("SKILL.md", "skill.md")

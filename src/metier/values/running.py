@@ -49,11 +49,6 @@ class ProviderSettings(NamedTuple):
         )
 
 
-class ModelSettings(NamedTuple):
-    default: str = ""
-    providers: Mapping[str, ProviderSettings] = NONE
-
-
 class CommandSetting(NamedTuple):
     """A command, or a Python function, that agents may call as a tool."""
 
@@ -71,26 +66,6 @@ class CommandSetting(NamedTuple):
     raw: tuple[str, ...] = ()
     is_users: bool = True
     """Whether the user's own settings name it, and not the workspace's."""
-
-
-class ToolSettings(NamedTuple):
-    """The commands that agents may call, and which of them are consented to."""
-
-    allow: tuple[str, ...] = ()
-    """Consent of the user: names of their own commands, `server__tool`, `server/*`."""
-    commands: tuple[CommandSetting, ...] = ()
-    requests: tuple[str, ...] = ()
-    """What the workspace asks consent for."""
-
-    def joined(self, weaker: "ToolSettings") -> "ToolSettings":
-        """These commands, and those of weaker settings that have other names."""
-        known = {command.name for command in self.commands}
-        more = (command for command in weaker.commands if command.name not in known)
-        return ToolSettings(
-            (*self.allow, *weaker.allow),
-            (*self.commands, *more),
-            (*self.requests, *weaker.requests),
-        )
 
 
 class ServerSetting(NamedTuple):

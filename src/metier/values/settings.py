@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 from metier.values.files import Origin
 
-DEFAULT_MIN_SIGNAL = 10.0
 WORKER_LEASE_SECONDS = 15.0
 """After this long without a heartbeat a worker counts as dead."""
 WORKER_STOP_SECONDS = 20.0
@@ -78,11 +77,3 @@ class EncoderSettings(NamedTuple):
     def name(self) -> str:
         """What output calls it."""
         return self.model if self.kind == "http" else self.file.rpartition("/")[2]
-
-
-class LintSettings(NamedTuple):
-    """Which findings are wanted."""
-
-    select: tuple[str, ...] = ()
-    ignore: tuple[str, ...] = ()
-    per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
