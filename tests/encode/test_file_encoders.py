@@ -16,7 +16,7 @@ from metier.values.settings import EncoderSettings
 
 needs_onnx = pytest.mark.skipif(
     find_spec("onnxruntime") is None or find_spec("tokenizers") is None,
-    reason="onnxruntime or tokenizers is not installed: pip install 'metier[encoder]'",
+    reason="onnxruntime or tokenizers is not installed: install metier with its extra 'encoder'",
 )
 
 
