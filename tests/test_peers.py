@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from benchmarks.folders import own_folders
 from benchmarks.peers import measuring
-from benchmarks.peers.__main__ import installed
+from benchmarks.peers.__main__ import installed, until_interrupted
 from benchmarks.peers.environments import CONSTRAINTS, Missing, environment
 from benchmarks.peers.inputs import Input, bad_workspaces, some_skills
 from benchmarks.peers.known import PEERS
@@ -118,6 +118,15 @@ def test_a_peer_that_cannot_be_installed_is_skipped_visibly(
     assert "agnix" in terminal_table(skipped)
     assert "agnix" in page(skipped, CONTEXT)
     assert isinstance(environment(PEERS["agnix"], tmp_path / "environments"), Missing)
+
+
+def test_an_interrupted_run_keeps_what_it_measured(capsys: pytest.CaptureFixture[str]) -> None:
+    def rows() -> Iterator[Row]:
+        yield ROWS[0]
+        raise KeyboardInterrupt
+
+    assert until_interrupted(rows()) == [ROWS[0]]
+    assert "interrupted" in capsys.readouterr().err
 
 
 def test_a_command_that_does_not_end_in_time_is_killed() -> None:
