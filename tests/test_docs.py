@@ -103,6 +103,8 @@ class Session:
         skill.write_text(SKILL_OF_THE_READER)
         shutil.copytree(EXAMPLE, checkout / "examples" / "workspace")
         self._folder = checkout / start
+        self.seen: dict[str, str] = {}
+        """Blocks of a page, and what they should be."""
         self._environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith("METIER_")},
             "PATH": os.pathsep.join([str(Path(METIER).parent), os.environ["PATH"]]),
@@ -110,12 +112,14 @@ class Session:
             "XDG_CONFIG_HOME": str(home / ".config"),
         }
 
-    def follow(self, text: str) -> int:
+    def follow(self, text: str, *, with_terminal: bool = False) -> int:
         """Write each file and type each command; how many commands there were."""
         count = 0
-        for path, content, shown in re.findall(_TO_DO, text):
+        for path, content, shown, seen in re.findall(_TO_DO, text):
             if path:
                 self._write(path, content)
+            if seen and with_terminal:
+                self._look(seen)
             for part in re.split(r"^\$ ", shown, flags=re.MULTILINE)[1:]:
                 command, _, output = part.partition("\n")
                 self._type(command, output)
@@ -124,9 +128,18 @@ class Session:
 
     def write_files(self, text: str) -> None:
         """Write each file of a page."""
-        for path, content, _ in re.findall(_TO_DO, text):
+        for path, content, *_ in re.findall(_TO_DO, text):
             if path:
                 self._write(path, content)
+
+    def _look(self, block: str) -> None:
+        """Compare what a terminal shows of a command, or note it to be written."""
+        command, _, output = block.removeprefix("$ ").partition("\n")
+        seen = self.see(command)
+        if is_writing():
+            self.seen[block] = f"$ {command}\n{seen}"
+        else:
+            assert seen == output
 
     def _write(self, path: str, content: str) -> None:
         file = self._folder / path
@@ -188,9 +201,11 @@ class Session:
 
 
 _TO_DO = re.compile(
-    r"^Write `([^`]+)`:\n\n```\w+\n(.*?)^```|^```console\n(.*?)^```", re.DOTALL | re.MULTILINE
+    r"^Write `([^`]+)`:\n\n```\w+\n(.*?)^```|^```console\n(.*?)^```"
+    r"|^```text\n(\$ metier (?:which|resolve) .*?)^```",
+    re.DOTALL | re.MULTILINE,
 )
-"""A file that the page has somebody write, or a block of commands with what they print."""
+"""A file to write, a block of commands with what they print, or what a terminal shows of one."""
 PAGES = [README, *(file for file in sorted(DOCS.rglob("*.md")) if "```console" in file.read_text())]
 
 
@@ -200,7 +215,12 @@ def test_commands_print_what_a_page_shows(page: Path, tmp_path: Path) -> None:
     session = Session(tmp_path, "." if page == TUTORIAL else "examples/workspace")
     if page not in (README, TUTORIAL):
         session.agree("metier trust")  # as the index of the documentation says
-    count = session.follow(page.read_text())
+    text = page.read_text()
+    count = session.follow(text, with_terminal=page == TUTORIAL)
+    for block, seen in session.seen.items():
+        text = text.replace(block, seen)
+    if session.seen:
+        page.write_text(text)
     assert count == sum(block.count("\n$ ") + 1 for block in blocks(page.read_text(), "console"))
 
 

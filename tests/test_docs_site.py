@@ -15,10 +15,12 @@ from reference import DOCS, check
 
 REPOSITORY = Path(__file__).parents[1]
 README = REPOSITORY / "README.md"
+SOURCE = REPOSITORY / "src"
 FAQ = DOCS / "faq.md"
 INDEX = DOCS / "README.md"
 TABS = navigation(INDEX.read_text())
 USER_TABS = ("Get started", "Guides", "Reference")
+_FROM_INDEX = re.compile(r"pip install '?metier\b(?!\[[\w,]+\] @ git\+)")
 _INVARIANT = re.compile(r"\b(?:INV|DCI|CARD)-[A-Z0-9-]*[0-9]\b")
 
 
@@ -66,8 +68,13 @@ def test_a_link_that_leaves_the_pages_is_text_on_the_site(link: str, shown: str)
     "file", [README, *(DOCS / path for tab in USER_TABS for path in pages(tab))], ids=str
 )
 def test_no_page_installs_from_an_index_by_a_name_that_may_be_anybodys(file: Path) -> None:
-    if file.parent.name != "reference":  # messages are the program's
-        assert re.findall(r"pip install '?metier\b", file.read_text()) == []
+    assert _FROM_INDEX.findall(file.read_text()) == []
+
+
+def test_no_message_installs_from_an_index_by_a_name_that_may_be_anybodys() -> None:
+    files = [file for file in SOURCE.rglob("*") if file.suffix in (".py", ".md", ".html")]
+    assert files
+    assert [str(file) for file in files if _FROM_INDEX.search(file.read_text())] == []
 
 
 # The site

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 from benchmarks.folders import own_folders
 from benchmarks.peers import measuring
-from benchmarks.peers.__main__ import installed
+from benchmarks.peers.__main__ import installed, until_interrupted
 from benchmarks.peers.environments import CONSTRAINTS, Missing, environment
 from benchmarks.peers.inputs import Input, bad_workspaces, some_skills
 from benchmarks.peers.known import PEERS
 from benchmarks.peers.measuring import Measuring, kill_counts, quality
 from benchmarks.peers.processes import Done, Failed, Tool, failure_line
 from benchmarks.peers.protocol import Linted, Linter, Peer
-from benchmarks.peers.report import Context, Row, as_json, page, ratio, terminal_table
+from benchmarks.peers.report import Context, Row, as_json, better, page, ratio, terminal_table
 from benchmarks.quality.data import Task
 
 from conftest import REPOSITORY
@@ -63,12 +63,26 @@ def test_the_page_says_when_with_what_and_what_was_not_measured() -> None:
     assert "| skillport 1.1.2 | 1.50 s | 3.00 s | 300 MB | 15 | 5 |  |" in text
     assert r"no a\|b" in text
     assert text.index("## Index 5 skills") < text.index("## Kill -9")
-    assert "less CPU time than metier:\n\n- none\n" in text
-    faster = Row("index 5 skills", "SQLite FTS5", "3.40.1", {}, 0.1, 0.05, 20.0)
-    assert "\n- SQLite FTS5, index 5 skills: 0.25 ×\n" in page([*ROWS, faster], CONTEXT)
+    assert "against metier:\n\n- nothing\n" in text
     assert "## What was not measured" in text
     assert "busy" not in text
     assert "busy with other work" in page(ROWS, CONTEXT._replace(is_busy=True))
+
+
+def test_whatever_another_tool_does_better_is_listed() -> None:
+    scores = "nDCG@10 / hit@1"
+    rows = [
+        *ROWS,
+        Row("index 5 skills", "SQLite FTS5", "3.40.1", {}, 0.1, 0.05, 30.4),
+        Row("search", "metier", "0.1.0", {scores: "99.4 / 98.5"}, 0.002, 0.002, 69.0),
+        Row("search", "skillport", "1.1.2", {scores: "99.6 / 98.4"}, 0.01, 0.01, 60.0),
+        Row("search", "fastmcp", "4.1.2", {scores: "99.4 / 99.0"}, 0.01, 0.01, 69.0),
+    ]
+    assert better(rows).splitlines()[2:] == [
+        "- SQLite FTS5, index 5 skills: 0.25 × the CPU time, 0.2 × the wall time",
+        "- skillport, search: 0.87 × the memory, nDCG@10 / hit@1 99.6 / 98.4 against 99.4 / 98.5",
+    ]
+    assert better(rows) in page(rows, CONTEXT)
 
 
 def test_the_page_in_docs_lists_every_peer_and_what_it_does_better() -> None:
@@ -104,6 +118,15 @@ def test_a_peer_that_cannot_be_installed_is_skipped_visibly(
     assert "agnix" in terminal_table(skipped)
     assert "agnix" in page(skipped, CONTEXT)
     assert isinstance(environment(PEERS["agnix"], tmp_path / "environments"), Missing)
+
+
+def test_an_interrupted_run_keeps_what_it_measured(capsys: pytest.CaptureFixture[str]) -> None:
+    def rows() -> Iterator[Row]:
+        yield ROWS[0]
+        raise KeyboardInterrupt
+
+    assert until_interrupted(rows()) == [ROWS[0]]
+    assert "interrupted" in capsys.readouterr().err
 
 
 def test_a_command_that_does_not_end_in_time_is_killed() -> None:

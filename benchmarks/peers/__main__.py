@@ -46,7 +46,7 @@ def main() -> int:
             is_busy=is_busy,
         )
         measuring = Measuring(tools, scratch, options.rounds, Path(disk).resolve())
-        rows = [*skipped, *_rows(measuring, given, scratch)]
+        rows = [*skipped, *until_interrupted(_rows(measuring, given, scratch))]
     print(json.dumps(as_json(rows, context), indent=2) if options.json else terminal_table(rows))
     if options.write:
         Path(options.write).write_text(page(rows, context), "utf-8")
@@ -86,6 +86,17 @@ def installed(names: Sequence[str], folder: Path, scratch: Path) -> tuple[list[T
             home.mkdir()
             tools.append(Tool(PEERS[name], found, home))
     return tools, skipped
+
+
+def until_interrupted(rows: Iterable[Row]) -> list[Row]:
+    """The rows that are measured before Ctrl-C: with many skills a run takes long."""
+    found = []
+    try:
+        for row in rows:
+            found.append(row)
+    except KeyboardInterrupt:
+        print("interrupted: what follows was measured before", file=sys.stderr)
+    return found
 
 
 def _rows(measuring: Measuring, given: Input, scratch: Path) -> Iterator[Row]:

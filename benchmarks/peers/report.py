@@ -1,5 +1,6 @@
 """Rows of figures as a table for the terminal, as JSON and as a page."""
 
+import re
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
@@ -9,6 +10,10 @@ from benchmarks.peers.known import METIER, PEERS
 from benchmarks.quality.report import aligned, markdown
 
 _TIMES = ("wall", "CPU", "memory", "× metier")
+_SCORES = re.compile(r"[\d.]+ / [\d.]+")
+"""A cell with two scores, of which more is better."""
+_LESS = 0.99
+"""What needs this share of metier's figure, or more, needs as much."""
 
 
 class Row(NamedTuple):
@@ -95,7 +100,7 @@ def page(rows: Sequence[Row], context: Context) -> str:
         _opening(context),
         *_tables(rows),
         _BETTER,
-        _cheaper(rows),
+        better(rows),
         _strengths(),
         _NOT_MEASURED,
     ]
@@ -126,16 +131,34 @@ def _note(what: str) -> str:
     return next((text for start, text in _NOTES.items() if what.startswith(start)), "")
 
 
-def _cheaper(rows: Sequence[Row]) -> str:
-    """Where a tool needs less CPU time than metier, from the figures of the run."""
-    lines = [
-        f"- {row.tool}, {row.what}: {value:.2g} ×"
-        for row in rows
-        if (value := ratio(row, rows)) is not None and value < 1
+def better(rows: Sequence[Row]) -> str:
+    """Where a tool needs less than metier or ranks better, from the figures of the run."""
+    own = {row.what: row for row in rows if row.tool == METIER.name}
+    found = [(row, _advantages(row, own[row.what])) for row in rows if row.what in own]
+    lines = [f"- {row.tool}, {row.what}: {', '.join(said)}" for row, said in found if said]
+    return "\n".join(["Measured above, against metier:", "", *(lines or ["- nothing"])])
+
+
+def _advantages(row: Row, own: Row) -> list[str]:
+    costs = {
+        "CPU time": (row.cpu, own.cpu),
+        "wall time": (row.wall, own.wall),
+        "memory": (row.memory, own.memory),
+    }
+    said = [
+        f"{theirs / ours:.2g} × the {name}"
+        for name, (theirs, ours) in costs.items()
+        if theirs is not None and ours and theirs < _LESS * ours
     ]
-    return "\n".join(
-        ["Measured above, with less CPU time than metier:", "", *(lines or ["- none"])]
-    )
+    return said + [
+        f"{name} {cell} against {own.cells[name]}"
+        for name, cell in row.cells.items()
+        if _SCORES.fullmatch(cell) and _first(cell) > _first(own.cells.get(name, ""))
+    ]
+
+
+def _first(scores: str) -> float:
+    return float(scores.partition(" / ")[0]) if _SCORES.fullmatch(scores) else float("inf")
 
 
 def _strengths() -> str:
@@ -164,8 +187,8 @@ _NOTES: Mapping[str, str] = {
     "index 20 good": """\
 How many of the 21 skills are there afterwards: 20 if the bad one is left out and the rest stay.""",
     "index": """\
-From the start of the process to an index that can be asked. metier reads bodies too, and leaves out
-files without front matter and skills whose name another skill has; fastmcp only lists.""",
+From the start of the process to an index that can be searched. metier reads bodies too, and leaves
+out files without front matter and skills whose name another skill has; fastmcp only lists.""",
     "search": """\
 One answer of an open index, the median of all tasks. A task is every second word of a skill's own
 description, and that skill is to be found again; its name occurs once. skillport indexes names and

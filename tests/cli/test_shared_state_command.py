@@ -499,7 +499,7 @@ def test_a_missing_driver_names_the_extra(
     finished = here.metier("runs", "list")
     assert finished.returncode == 2
     assert "STATE_NO_PACKAGE" in finished.stderr
-    assert "pip install 'metier[postgres]'" in finished.stderr
+    assert "install metier with its extra 'postgres'" in finished.stderr
 
 
 def test_an_untrusted_workspace_keeps_its_runs_local(machine: Machines) -> None:

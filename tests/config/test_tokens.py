@@ -256,7 +256,7 @@ print(json.dumps([answer("chars/4", "abcde"), answer("o200k_base")]))
     counted, (error_code, message, where, hint) = guarded(code)
     assert (counted, error_code, where) == ([2], "TOKENIZER_UNAVAILABLE", "")
     assert message == "tokenizer 'o200k_base' needs tiktoken, which is not installed"
-    assert "pip install 'metier[tokens]'" in hint
+    assert "install metier with its extra 'tokens'" in hint
 
 
 def test_the_guard_against_the_network_holds() -> None:

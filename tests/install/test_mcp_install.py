@@ -338,4 +338,4 @@ def test_without_the_package_it_says_how_to_install_it(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert done.stdout == ""
     assert "error: the package mcp is not installed (USAGE)" in done.stderr
-    assert "pip install 'metier[mcp]'" in done.stderr
+    assert "install metier with its extra 'mcp'" in done.stderr

@@ -352,7 +352,7 @@ def test_without_the_extra_the_error_says_how_to_get_it(monkeypatch: pytest.Monk
     monkeypatch.setitem(sys.modules, "mcp", None)
     with pytest.raises(UsageError) as caught:
         calls(ServerSetting("things", command="a"))
-    assert caught.value.hint == "pip install 'metier[mcp]'"
+    assert caught.value.hint == "install metier with its extra 'mcp' (docs/install.md)"
 
 
 # HTTP

@@ -102,7 +102,7 @@ def test_without_its_extra_it_says_how_to_install_it(
     error = CliRunner().invoke(command, ["--root", str(workspace.root)]).exception
     assert isinstance(error, UsageError)
     assert error.message == "the package starlette is not installed"
-    assert error.hint == "pip install 'metier[web]'"
+    assert error.hint == "install metier with its extra 'web' (docs/install.md)"
 
 
 @pytest.mark.parametrize("name", ["http://box", "*", "a b", "box:99999999"])

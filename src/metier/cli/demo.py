@@ -16,6 +16,7 @@ import click
 from metier.cli.review import Review
 from metier.cli.session import Session
 from metier.cli.shown import shipped_folder
+from metier.core.extras import install_hint
 from metier.errors import NotFoundError
 
 _TASK = "Review the Python pull request"
@@ -27,7 +28,7 @@ _SHOWN, _ACCEPTED = ("trust", "--show"), ("trust", "--accept", "DIGEST")
 _FAILING = '{"version": "4.12.1", "folder": "nowhere"}'
 _KILLED_AFTER = "announcement"
 _PAUSE = 1.5
-_LAST = "To see all of this in your browser: metier web (pip install 'metier[web]')."
+_LAST = "To see all of this in your browser: metier web"
 """Seconds before each step on a terminal."""
 _STEPS: tuple[tuple[str, Sequence[str]], ...] = (
     ("Find everything: one command, no setup.", ("refresh",)),
@@ -134,7 +135,7 @@ def _announce(title: str, shown: str, pause: float) -> None:
 def _ask() -> int:
     """Run the MCP client, if the extra is installed."""
     if find_spec("mcp") is None:
-        click.echo("(skipped: it needs pip install 'metier[mcp]')")
+        click.echo(f"(skipped: {install_hint('mcp')})")
         return 0
     sys.stdout.flush()
     return subprocess.run([sys.executable, _ASK], check=False).returncode

@@ -4,6 +4,7 @@ import os
 from importlib.util import find_spec
 
 from metier.cli.session import Session, metier_command
+from metier.core.extras import install_hint
 from metier.errors import UsageError
 
 
@@ -19,7 +20,7 @@ def command(session: Session) -> int:
     docs/editor.md has the settings of editors.
     """
     if find_spec("pygls") is None:
-        raise UsageError("the package pygls is not installed", hint="pip install 'metier[lsp]'")
+        raise UsageError("the package pygls is not installed", hint=install_hint("lsp"))
     from metier.lsp.serve import run_stdio  # the package loads a lot
 
     os.environ.setdefault("METIER_OFFLINE", "1")  # no editor waits for sources of cards

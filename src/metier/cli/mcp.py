@@ -15,6 +15,7 @@ from metier.catalog import Catalog
 from metier.cli.groups import with_commands
 from metier.cli.hook import note_next, own_command, plan_for, settings_command, write
 from metier.cli.session import Session, metier_command
+from metier.core.extras import install_hint
 from metier.errors import UsageError
 from metier.hosts.known import SERVERS
 from metier.serving.catalog_thread import trust_stamp
@@ -56,7 +57,7 @@ def uninstall(session: Session, host: str, for_user: bool, dry_run: bool) -> Non
 
 def _require_package() -> None:
     if find_spec("mcp") is None:
-        raise UsageError("the package mcp is not installed", hint="pip install 'metier[mcp]'")
+        raise UsageError("the package mcp is not installed", hint=install_hint("mcp"))
 
 
 def _metrics() -> "Metrics":

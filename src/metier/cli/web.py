@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from metier.cli.session import Session, counted, metier_command
+from metier.core.extras import install_hint
 from metier.errors import UsageError
 from metier.flow.boundary import Boundary
 from metier.serving.endpoint import Endpoint
@@ -105,4 +106,4 @@ def _export(session: Session, source: "CatalogSource", folder: str, with_prompts
 def _require_packages() -> None:
     if missing := [name for name in _PACKAGES if find_spec(name) is None]:
         message = f"the package {missing[0]} is not installed"
-        raise UsageError(message, hint="pip install 'metier[web]'")
+        raise UsageError(message, hint=install_hint("web"))

@@ -6,6 +6,7 @@ from functools import cache
 from types import ModuleType
 
 from metier.core.budget import CountTokens, count_tokens
+from metier.core.extras import install_hint
 from metier.core.nearest import did_you_mean
 from metier.errors import ConfigError
 
@@ -50,7 +51,7 @@ def _tiktoken(name: str) -> ModuleType:
         import tiktoken  # an extra
     except ImportError:
         known = [] if name in _RANKS else [DEFAULT_TOKENIZER, *_RANKS]
-        install = f"pip install 'metier[tokens]', or {_USE_DEFAULT}"
+        install = f"{install_hint('tokens')}, or {_USE_DEFAULT}"
         hint = did_you_mean(name, known, install)
         raise _error(f"tokenizer '{name}' needs tiktoken, which is not installed", hint) from None
     module: ModuleType = tiktoken

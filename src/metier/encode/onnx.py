@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from metier.core.encoders import LONGEST_TEXT, EncoderError, whole_vector
+from metier.core.extras import install_hint
 from metier.core.threads import loading_numpy
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def _libraries() -> tuple[Any, Any]:
             import tokenizers  # type: ignore[import-not-found,import-untyped,unused-ignore]  # extra
     except ImportError as error:
         name = error.name or "a library"
-        raise EncoderError(f"{name} is not installed: pip install 'metier[encoder]'") from None
+        raise EncoderError(f"{name} is not installed: {install_hint('encoder')}") from None
     return onnxruntime, tokenizers
 
 

@@ -6,6 +6,7 @@ from contextlib import closing, contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from metier.core.extras import install_hint
 from metier.errors import ConfigError, NotFoundError, UsageError
 from metier.flow.running import Agency
 from metier.flow.state import StateSettings
@@ -156,7 +157,7 @@ def missing_extra(error: ModuleNotFoundError) -> ConfigError:
     return ConfigError(
         f"the queue needs the package '{error.name}', which is not installed",
         code="STATE_NO_PACKAGE",
-        hint="pip install 'metier[workers]'",
+        hint=install_hint("workers"),
     )
 
 

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from metier.config import Config
+from metier.core.extras import install_hint
 from metier.errors import ConfigError
 from metier.flow.state import StateSettings, state_settings
 
@@ -121,5 +122,5 @@ def check_driver() -> None:
         raise ConfigError(
             "shared state needs psycopg, which is not installed",
             code="STATE_NO_PACKAGE",
-            hint="pip install 'metier[postgres]'",
+            hint=install_hint("postgres"),
         ) from None

@@ -3,8 +3,10 @@
 import io
 from typing import Any, BinaryIO, cast
 
+from metier.core.extras import install_hint
+
 ENDING = ".zst"
-NOT_INSTALLED = "install metier[zstd] to read compressed transcripts"
+NOT_INSTALLED = f"to read compressed transcripts, {install_hint('zstd')}"
 _LARGEST_WINDOW = 27
 """The binary logarithm of the most memory that a transcript may ask for."""
 

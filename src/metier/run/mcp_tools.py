@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from metier.config.mcp_pins import McpPins
+from metier.core.extras import install_hint
 from metier.core.json_values import json_copy
 from metier.errors import MetierError, UsageError
 from metier.run.server_text import ServerText, clean_schema, unusable
@@ -187,7 +188,7 @@ def _check(settings: ServerSetting) -> None:
     except ImportError:
         raise UsageError(
             f"MCP server '{name}' needs the package mcp, which is not installed",
-            hint="pip install 'metier[mcp]'",
+            hint=install_hint("mcp"),
         ) from None
 
 

@@ -129,7 +129,7 @@ except ModelError as error:
 def test_without_the_extra_a_model_says_how_to_install_it() -> None:
     said = output_of(WITHOUT_PYDANTIC_AI)
     assert said.startswith("MODEL_NO_PACKAGE openai:gpt-5 needs pydantic_ai")
-    assert said.endswith("pip install 'metier[models]'")
+    assert said.endswith("install metier with its extra 'models' (docs/install.md)")
 
 
 LOADED = """

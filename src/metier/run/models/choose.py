@@ -8,6 +8,7 @@ from contextvars import ContextVar
 from functools import partial
 from typing import TYPE_CHECKING
 
+from metier.core.extras import install_hint
 from metier.core.nearest import did_you_mean
 from metier.errors import ModelError, UsageError
 from metier.run.models.limits import Ask, ask_within, limited
@@ -61,7 +62,7 @@ class ProviderModel:
                 from metier.run.models.ask import ask  # an extra
                 from metier.run.models.connect import Connection, connect
             except ImportError:
-                message = f"{self.name} needs pydantic_ai (recent): pip install 'metier[models]'"
+                message = f"{self.name} needs pydantic_ai (recent): {install_hint('models')}"
                 raise ModelError(message, code="MODEL_NO_PACKAGE") from None
             if self._connect:
                 connection = Connection(self._connect())
