@@ -113,7 +113,7 @@ def model_for(name: str, *, settings: Mapping[str, ProviderSettings] | None = No
         raise UsageError(f"no model is called '{name}'", hint=hint)
     own = settings.get(provider, ProviderSettings())
     if own.base_url:
-        what = f"the base_url of '{provider}'"
+        what = Place(name).setting("base-url")
         check_address(own.base_url, plain_http=own.plain_http, what=what)
     elif provider not in PROVIDERS:
         known = [*PROVIDERS, *settings, "offline"]
