@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from metier.config.consent import check_encoder
+from metier.core.arguments import check_text
 from metier.core.process import without_garbage_collection
 from metier.discover.roots import roots_for
 from metier.errors import UsageError
@@ -308,6 +309,7 @@ class Queries:
         """The agents that fit a task, the best first, with the parts of each score."""
         from metier.select.agents import select_agents  # a refresh with nothing to do needs none
 
+        check_text("task", task)
         return select_agents(
             self.agents(), task, limit, team=team,
             required_capabilities=required_capabilities, exclude=exclude,
