@@ -256,7 +256,12 @@ def test_a_workspace_of_a_test_is_not_left(metier_workspace: Workspace, tmp_path
 
 
 def test_wrong_fields_of_an_agent_are_errors_of_its_document() -> None:
-    for fields in ({"tags": "x"}, {"workflow": [5]}, {"model": "gpt-5"}, {"more": {"limts": {}}}):
+    for name, value in (
+        ("tags", "x"),
+        ("workflow", [5]),
+        ("model", "gpt-5"),
+        ("more", {"limts": {}}),
+    ):
         with pytest.raises(InvalidDocumentError):
-            Agent("a", "b", **wrong(fields))
+            Agent("a", "b", **wrong({name: value}))
     assert issubclass(InvalidDocumentError, MetierError)

@@ -12,6 +12,7 @@ from metier.config.secret_values import redactor_for
 from metier.core.arguments import (
     check_choice,
     check_count,
+    check_limits,
     check_optional_text,
     check_text,
     check_texts,
@@ -272,16 +273,15 @@ class Catalog(Queries, RunMethods, ReportMethods):
         """The text for a prompt about `messages`: core abilities, cards, other abilities.
 
         `budget` is for all of them together; without it abilities and cards each have their own.
-        An agent's profile adds its core abilities and its own budget. If a core ability cannot be
-        injected, `failed` is true and the text empty.
+        An agent's profile adds its core abilities and its own budget. `min_signal` excludes weak
+        ones; runs use `config.ability_signal`. If a core ability cannot be injected, `failed` is
+        true and the text empty.
         """
         if not isinstance(messages, str):
             check_texts("messages", messages, "write the commit message")
         check_optional_text("agent", agent, "the id of an agent")
         check_texts("core", core, "house-style")
-        for name, most in (("budget", budget), ("limit", limit)):
-            if most is not None and not isinstance(most, int):
-                raise wrong_argument(name, "a whole number or None", most)
+        check_limits(budget=budget, limit=limit)
         request = InjectRequest(
             messages=[messages] if isinstance(messages, str) else list(messages),
             agent=agent,
