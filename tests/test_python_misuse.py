@@ -133,7 +133,10 @@ WRONG_USES: dict[str, tuple[Call, str]] = {
         lambda c: c.resolve(["a"], policy=wrong({"min-total-score": 0.5})),
         "'min-total-score' must be a text, not 0.5",
     ),
-    "a policy in a list": (lambda c: c.resolve(["a"], policy=wrong([])), "'policy' must be a mapp"),
+    "a policy in a list": (
+        lambda c: c.resolve(["a"], policy=wrong(["x"])),
+        "'policy' must be a mapp",
+    ),
     "a decision": (
         lambda c: c.resolve(
             ["a"], policy={"on-missing-required": "offer-emulation"}, decide=wrong(lambda _: "yes")
@@ -142,7 +145,7 @@ WRONG_USES: dict[str, tuple[Call, str]] = {
     ),
     "messages with roles": (
         lambda c: c.inject(wrong([{"role": "user", "content": "x"}])),
-        "'messages' must be a list of texts; a dict is in it",
+        "'messages' must be a text or a list of texts; a dict is in it",
     ),
     "core abilities in a text": (lambda c: c.inject("x", core="style"), "'core' must be a list of"),
     "a budget in a text": (

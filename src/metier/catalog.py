@@ -4,22 +4,13 @@ import os
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from functools import cached_property
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from metier.config import Config, users_config
 from metier.config.consent import check_files
 from metier.config.secret_values import redactor_for
-from metier.core.arguments import (
-    check_choice,
-    check_count,
-    check_limits,
-    check_optional_text,
-    check_text,
-    check_texts,
-    wrong_argument,
-)
 from metier.discover.roots import roots_for
-from metier.errors import DamagedError, UsageError
+from metier.errors import DamagedError
 from metier.flow.boundary import RECORD, Boundary, open_boundary, untrusted_error
 from metier.flow.boundary import workspace_of as workspace_of
 from metier.flow.catalog_reading import CatalogReading
@@ -44,13 +35,14 @@ from metier.storage.places import state_room, user_home, user_room
 from metier.storage.room import Room
 from metier.storage.secret import workspace_secret
 from metier.storage.workspace import CATALOG_FILE, RESTRICTED_FILE
-from metier.values.capabilities import InjectRequest
+from metier.values.capabilities import InjectRequest, messages_of
 from metier.values.files import Reading, Root
 from metier.values.outcomes import Issue
 from metier.values.trust import Trust
 
 if TYPE_CHECKING:
     from metier.core.budget import CountTokens
+    from metier.flow.agent import Agent
     from metier.flow.prompts import Preparer
     from metier.flow.reports import Reports
     from metier.flow.resolving import Resolver
@@ -58,9 +50,12 @@ if TYPE_CHECKING:
     from metier.flow.shared import SharedState
     from metier.resolve.reliability import History
     from metier.resolve.report import Resolution
+    from metier.values.agents import Execution
     from metier.values.contracts import Mode
     from metier.values.documents import Ability
+    from metier.values.models import Model
     from metier.values.resolution import Decide, MayProbe
+    from metier.values.runs import OnEvent, RunResult
     from metier.values.selection import Injection
     from metier.values.which import Which
 
@@ -101,9 +96,6 @@ class Catalog(Queries, RunMethods, ReportMethods):
         `trust` is `record` (see `metier trust`), `none`, or the digest of a power set. A given
         `config` counts as a whole. Raises `ConfigError` and `StoreError`.
         """
-        if config is not None and not isinstance(config, Config):
-            hint = "leave it out to read metier.toml"
-            raise wrong_argument("config", "a metier.Config", config, hint)
         return cls.within(open_boundary(root, config, trust), home=home or "")
 
     @classmethod
@@ -277,13 +269,8 @@ class Catalog(Queries, RunMethods, ReportMethods):
         ones; runs use `config.ability_signal`. If a core ability cannot be injected, `failed` is
         true and the text empty.
         """
-        if not isinstance(messages, str):
-            check_texts("messages", messages, "write the commit message")
-        check_optional_text("agent", agent, "the id of an agent")
-        check_texts("core", core, "house-style")
-        check_limits(budget=budget, limit=limit)
         request = InjectRequest(
-            messages=[messages] if isinstance(messages, str) else list(messages),
+            messages=messages_of(messages),
             agent=agent,
             core=core,
             budget=budget,
@@ -318,18 +305,8 @@ class Catalog(Queries, RunMethods, ReportMethods):
         of `team`, by default the consumer's, come first. Raises `UsageError` when nothing is
         required or a name is empty, and `NotFoundError` for an unknown consumer.
         """
-        from metier.values.contracts import MODES
         from metier.values.resolution import ResolveRequest
 
-        check_texts("requires", requires, "web-search")
-        check_text("query", query)
-        if mode is not None:
-            check_choice("mode", mode, MODES)
-        if policy is not None and not isinstance(policy, Mapping):
-            raise wrong_argument("policy", "a mapping of texts", policy)
-        if not all(map(str.strip, requires)):
-            message = "the name of a required capability is empty"
-            raise UsageError(message, hint="write a name such as web-search")
         request = ResolveRequest(
             requires=requires,
             query=query,
@@ -372,7 +349,6 @@ class Catalog(Queries, RunMethods, ReportMethods):
 
     def record_outcome(self, candidate: str, *, success: bool) -> "History":
         """Add an outcome to the history of a skill. Raises `NotFoundError`."""
-        check_text("candidate", candidate)
         return self._resolver.record(candidate, success=success)
 
     def candidate_id(self, wanted: str) -> str:
@@ -396,10 +372,6 @@ class Catalog(Queries, RunMethods, ReportMethods):
         """
         from metier.flow import which  # few commands need it
 
-        check_text("task", task)
-        check_optional_text("host", host)
-        check_optional_text("expect", expect)
-        check_count("limit", limit)
         row, config = self.skill_meant(expect) if expect else None, self.config
         question = which.SkillQuestion(task, host, limit, include_untrusted)
         encoding = self.encoding if config.encoder is not None else None
@@ -412,6 +384,31 @@ class Catalog(Queries, RunMethods, ReportMethods):
         if self.has("card") or self.has("ability"):
             injection = self.inject(task, min_signal=config.ability_signal, include_untrusted=False)
         return which.with_others(found, injection, self.select_agents(task), self.agents())
+
+    async def run(
+        self,
+        agent: "str | Agent",
+        task: str,
+        *,
+        input: Any = None,
+        model: "str | Model" = "",
+        execution: "Execution | None" = None,
+        on_event: "OnEvent | None" = None,
+    ) -> "RunResult":
+        """Run an agent on a task; `on_event` is called with every event.
+
+        `agent` is the id of one, or an `Agent`, which is added; `model` replaces the agent's. A
+        failed run is a result. Raises `NotFoundError` and `TrustError`.
+        """
+        return await self.agency.run(
+            agent, task, input=input, model=model, execution=execution, on_event=on_event
+        )
+
+    async def resume(
+        self, run_id: str, *, model: "Model | None" = None, on_event: "OnEvent | None" = None
+    ) -> "RunResult":
+        """Resume a run; `model` is the object that it was started with, if it was one."""
+        return await self.agency.resume(run_id, model=model, on_event=on_event)
 
     @cached_property
     def agency(self) -> "Agency":

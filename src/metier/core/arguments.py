@@ -56,13 +56,6 @@ def check_count(name: str, given: object, least: int = 0) -> None:
         raise wrong_argument(name, f"a whole number from {least} on", given)
 
 
-def check_limits(**given: object) -> None:
-    """Raise `UsageError` unless each is a whole number, or None for no limit."""
-    for name, limit in given.items():
-        if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool)):
-            raise wrong_argument(name, "a whole number or None", limit)
-
-
 def check_choice(name: str, given: object, choices: Collection[str]) -> None:
     if given not in choices:
         hint = did_you_mean(given, choices) if isinstance(given, str) else ""

@@ -59,6 +59,9 @@ def open_boundary(
     root: str | os.PathLike[str] | None, config: Config | None, trust: str
 ) -> Boundary:
     """The boundary around `root` or the current folder, with the given `config` if any."""
+    if config is not None and not isinstance(config, Config):
+        hint = "leave it out to read metier.toml"
+        raise wrong_argument("config", "a metier.Config", config, hint)
     workspace = workspace_of(root)
     is_inside = root is not None or is_workspace()
     if config is None:

@@ -222,6 +222,7 @@ class Queries:
 
     def skill_meant(self, wanted: str) -> Row:
         """The skill with that id, name, folder or path. Raises `NotFoundError`."""
+        check_text("skill", wanted)
         rows = self.find("skill", wanted) or documents.skills_in(self.store, wanted)
         return rows[0] if rows else self.row("skill", wanted)
 

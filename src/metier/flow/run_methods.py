@@ -30,31 +30,6 @@ class RunMethods:
         """
         self.agency.add(agent)
 
-    async def run(
-        self,
-        agent: "str | Agent",
-        task: str,
-        *,
-        input: Any = None,
-        model: "str | Model" = "",
-        execution: "Execution | None" = None,
-        on_event: "OnEvent | None" = None,
-    ) -> "RunResult":
-        """Run an agent on a task; `on_event` is called with every event.
-
-        `agent` is the id of one, or an `Agent`, which is added; `model` replaces the agent's. A
-        failed run is a result. Raises `NotFoundError` and `TrustError`.
-        """
-        return await self.agency.run(
-            agent, task, input=input, model=model, execution=execution, on_event=on_event
-        )
-
-    async def resume(
-        self, run_id: str, *, model: "Model | None" = None, on_event: "OnEvent | None" = None
-    ) -> "RunResult":
-        """Resume a run; `model` is the object that it was started with, if it was one."""
-        return await self.agency.resume(run_id, model=model, on_event=on_event)
-
     def stream(
         self,
         agent: "str | Agent",
@@ -65,7 +40,7 @@ class RunMethods:
         execution: "Execution | None" = None,
     ) -> "RunStream":
         """`run`, as a stream of its events; its `result` is there after the last."""
-        from metier.flow.run_arguments import check_run
+        from metier.flow.agent_powers import check_run
         from metier.flow.run_stream import RunStream
 
         check_run(agent, task, model)

@@ -13,10 +13,9 @@ from metier.core.arguments import wrong_argument
 from metier.core.nearest import did_you_mean
 from metier.errors import NotFoundError, UsageError
 from metier.flow.agent import Agent
-from metier.flow.agent_powers import check_agent, powers_of
+from metier.flow.agent_powers import check_agent, check_resume, check_run, powers_of
 from metier.flow.live_tries import TRY, live_try
 from metier.flow.redacted_events import redacted_events
-from metier.flow.run_arguments import check_resume, check_run
 from metier.flow.run_catalog import RunCatalog
 from metier.flow.skill_bodies import (
     NO_BODIES,
