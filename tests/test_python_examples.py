@@ -2,7 +2,9 @@
 
 import asyncio
 import importlib.util
+import io
 import json
+import tokenize
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -57,6 +59,25 @@ def test_every_example_is_in_the_table() -> None:
     table = (EXAMPLES / "README.md").read_text()
     for file in EXAMPLES.glob("*.py"):
         assert f"`{file.name}`" in table
+
+
+@pytest.mark.parametrize("name", ["langgraph_skills", "openai_agents_skills"])
+def test_skills_are_tools_in_20_lines(name: str) -> None:
+    """Of code: without docstrings, comments, empty lines, and the program that calls it."""
+    code = (EXAMPLES / f"{name}.py").read_text().partition("\nif __name__")[0]
+    tokens = list(tokenize.generate_tokens(io.StringIO(code).readline))
+    tokens = [one for one in tokens if one.type not in (tokenize.COMMENT, tokenize.NL)]
+    lines = {
+        line
+        for before, token, after in zip(tokens, tokens[1:], tokens[2:], strict=False)
+        if token.type not in _LAYOUT
+        and not (token.type == tokenize.STRING and before.type in _LAYOUT and after.type in _LAYOUT)
+        for line in range(token.start[0], token.end[0] + 1)
+    }
+    assert 10 < len(lines) <= 20
+
+
+_LAYOUT = (tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
 
 
 def test_pydantic_ai_runs_the_same_agent(catalog: Catalog) -> None:

@@ -1,6 +1,6 @@
 """An ASGI application with a catalog in it: two pages of its own, and MCP at /metier/mcp.
 
-    uvicorn asgi_catalog:app
+uvicorn asgi_catalog:app
 """
 
 import asyncio

@@ -1,6 +1,6 @@
 """An agent with Python tools, on a server with the OpenAI protocol such as llama.cpp or vLLM.
 
-    python local_model.py http://127.0.0.1:8080/v1 small "where is order 7?"
+python local_model.py http://127.0.0.1:8080/v1 small "where is order 7?"
 """
 
 import asyncio

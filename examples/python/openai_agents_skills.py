@@ -1,19 +1,21 @@
 """Skills as tools of the OpenAI Agents SDK."""
 
-from agents import Agent, Model, Runner, Tool, function_tool
+from agents import Agent, Model, Runner, function_tool
 
 from metier import Catalog
 
+INSTRUCTIONS = "Find a skill for the task, read it, then do the task."
 
-def skill_tools(catalog: Catalog) -> list[Tool]:
-    """Two tools. Each call has a connection of its own: the SDK calls tools in threads."""
+
+async def answer(catalog: Catalog, task: str, model: Model | str) -> str:
+    """Each call of a tool has a connection of its own: the SDK calls tools in threads."""
 
     @function_tool
     def find_skills(task: str) -> str:
         """Skills that fit a task in words, best first."""
         with catalog.another() as own:
-            found = own.which(task, everything=False, include_untrusted=False)
-            return "\n".join(f"{one.name}: {one.description}" for one in found.skills)
+            found = own.which(task, everything=False, include_untrusted=False).skills
+            return "\n".join(f"{one.name}: {one.description}" for one in found)
 
     @function_tool
     def read_skill(name: str) -> str:
@@ -21,16 +23,8 @@ def skill_tools(catalog: Catalog) -> list[Tool]:
         with catalog.another() as own:
             return own.document(own.row("skill", name)).body
 
-    return [find_skills, read_skill]
-
-
-async def answer(catalog: Catalog, task: str, model: Model | str) -> str:
-    agent = Agent(
-        name="assistant",
-        instructions="Find a skill for the task, read it, then do the task.",
-        tools=skill_tools(catalog),
-        model=model,
-    )
+    tools = [find_skills, read_skill]
+    agent = Agent("assistant", instructions=INSTRUCTIONS, tools=tools, model=model)
     return (await Runner.run(agent, task)).final_output
 
 

@@ -10,7 +10,7 @@ from metier.config import Config, users_config
 from metier.config.consent import check_files
 from metier.config.secret_values import redactor_for
 from metier.discover.roots import roots_for
-from metier.errors import DamagedError, UsageError
+from metier.errors import DamagedError
 from metier.flow.boundary import RECORD, Boundary, open_boundary, untrusted_error
 from metier.flow.boundary import workspace_of as workspace_of
 from metier.flow.catalog_reading import CatalogReading
@@ -35,7 +35,7 @@ from metier.storage.places import state_room, user_home, user_room
 from metier.storage.room import Room
 from metier.storage.secret import workspace_secret
 from metier.storage.workspace import CATALOG_FILE, RESTRICTED_FILE
-from metier.values.capabilities import InjectRequest
+from metier.values.capabilities import InjectRequest, messages_of
 from metier.values.files import Reading, Root
 from metier.values.outcomes import Issue
 from metier.values.trust import Trust
@@ -265,11 +265,12 @@ class Catalog(Queries, RunMethods, ReportMethods):
         """The text for a prompt about `messages`: core abilities, cards, other abilities.
 
         `budget` is for all of them together; without it abilities and cards each have their own.
-        An agent's profile adds its core abilities and its own budget. If a core ability cannot be
-        injected, `failed` is true and the text empty.
+        An agent's profile adds its core abilities and its own budget. `min_signal` excludes weak
+        ones; runs use `config.ability_signal`. If a core ability cannot be injected, `failed` is
+        true and the text empty.
         """
         request = InjectRequest(
-            messages=[messages] if isinstance(messages, str) else list(messages),
+            messages=messages_of(messages),
             agent=agent,
             core=core,
             budget=budget,
@@ -306,9 +307,6 @@ class Catalog(Queries, RunMethods, ReportMethods):
         """
         from metier.values.resolution import ResolveRequest
 
-        if not all(map(str.strip, requires)):
-            message = "the name of a required capability is empty"
-            raise UsageError(message, hint="write a name such as web-search")
         request = ResolveRequest(
             requires=requires,
             query=query,

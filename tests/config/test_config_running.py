@@ -65,11 +65,18 @@ def test_every_setting_is_read(tmp_path: Path) -> None:
     [
         ("models = 7", "'models' must be a table"),
         ("models.default = 7", "'models.default' must be a text"),
-        ("models.x = 7", "'models.x' must be a table"),
-        ("models.x.base-ulr = 'a'", "'models.x.base-ulr' must be a table for a model; of a provi"),
+        ("models.default = 'gpt-5'", "'models.default' must be a model such as openai:gpt-5"),
+        (
+            "models.retries = 7",
+            "'models.retries' must be a table for a provider, such as [models.o",
+        ),
+        ("models.x.api-key-env = 'sk-abc'", "must be the name of an environment variable, which h"),
+        ("models.x.base-ulr = 'a'", "unknown setting 'models.x.base-ulr'"),
+        ("models.x.colour = 'a'", "'models.x.colour' must be a table for a model, or one of ba"),
         ("models.x.y.prise = 7", "unknown setting 'models.x.y.prise'"),
         ("models.x.y = {input = 1}", "'models.x.y' must be given both 'input' and 'output'"),
         ("models.x.y = {input = -1, output = 1}", "dollars per million tokens"),
+        ("models.x.y.context = 0", "'models.x.y.context' must be from 1 to 1,000,000,000, not 0"),
         ("models.x.retries = 99", "'models.x.retries' must be from 0 to 10"),
         ("models.x.y.timeout = 0", "'models.x.y.timeout' must be a number of seconds above 0"),
         ("tools.allow = 'all'", "'tools.allow' must be a list of texts"),
@@ -90,11 +97,37 @@ def test_a_wrong_setting_is_named(text: str, said: str, tmp_path: Path) -> None:
     assert caught.value.where.endswith("metier.toml")
 
 
-def test_a_misspelt_setting_gets_the_nearest_one_as_a_hint(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("text", "near"),
+    [
+        ("mcp.x = {comand = 'a'}", "command"),
+        ("models.defualt = 'lab:small'", "default"),
+        ("models.x.base_url = 'http://127.0.0.1:8080/v1'", "base-url"),
+        ("models.x.timeuot = 3", "timeout"),
+        ("models.x.y.max_tokens = 3", "max-tokens"),
+        ("models.x.y.contxt = 3", "context"),
+        ("tools.alow = ['count']", "allow"),
+    ],
+)
+def test_a_misspelt_setting_gets_the_nearest_one_as_a_hint(
+    text: str, near: str, tmp_path: Path
+) -> None:
     with pytest.raises(ConfigError) as caught:
-        load_config(
-            str(settings(tmp_path, "mcp.x = {comand = 'a'}")),
-            environ={"HOME": str(tmp_path)},
-            is_trusted=True,
-        )
-    assert caught.value.hint == "did you mean 'command'?"
+        load_config(str(settings(tmp_path, text)), environ={"HOME": str(tmp_path)}, is_trusted=True)
+    assert caught.value.message.startswith("unknown setting '")
+    assert caught.value.hint == f"did you mean '{near}'?"
+
+
+def test_the_name_of_a_model_with_a_dot_has_to_be_quoted(tmp_path: Path) -> None:
+    text = "[models.openai.gpt-5.1]\ntimeout = 30\n"
+    with pytest.raises(ConfigError) as caught:
+        load_config(str(settings(tmp_path, text)), environ={"HOME": str(tmp_path)}, is_trusted=True)
+    assert caught.value.message == "unknown setting 'models.openai.gpt-5.1'"
+    assert caught.value.hint == 'a name with a dot is quoted: [models.openai."gpt-5.1"]'
+
+
+def test_a_key_in_place_of_its_variable_is_not_repeated(tmp_path: Path) -> None:
+    text = "models.x.api-key-env = 'sk-abc-123'"
+    with pytest.raises(ConfigError) as caught:
+        load_config(str(settings(tmp_path, text)), environ={"HOME": str(tmp_path)}, is_trusted=True)
+    assert "sk-abc" not in str(caught.value)

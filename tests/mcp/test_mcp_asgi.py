@@ -9,8 +9,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
+import httpx2
 import pytest
 from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
 from mcp.types import CallToolResult, Implementation
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -19,11 +21,14 @@ from starlette.routing import Mount, Route
 
 from asgi_served import listening
 from conftest import Workspace
-from mcp_served import ERAS, asked, called, data_of, environment, refreshed
-from metier import Catalog
+from mcp_served import ENOUGH, ERAS, asked, called, data_of, environment, refreshed
+from metier import Agent, Catalog, tool
 from metier.errors import UsageError
 from metier.mcp import asgi_app
 from metier.mcp.asgi import McpApp
+
+TOKEN = "a-long-enough-token"
+ORDER = {"number": 7}
 
 
 @pytest.fixture(autouse=True)
@@ -104,6 +109,50 @@ def test_its_lifespan_may_run_again(catalog: Catalog) -> None:
     for _ in range(2):
         with listening(in_starlette(mcp)) as origin:
             assert data_of(called(f"{origin}/metier/mcp", "skill_list"))["total"] == 1
+
+
+def test_runs_have_to_be_allowed_and_know_the_agents_of_python(
+    catalog: Catalog, workspace: Workspace
+) -> None:
+    @tool
+    def order_status(number: int) -> str:
+        """The state of an order."""
+        return {7: "shipped"}[number]
+
+    step = {"stepId": "look", "type": "tool", "config": {"tool": "order_status", "input": ORDER}}
+    workspace.trust()
+
+    async def talk(client: Client) -> dict[str, Any]:
+        assert "run_start" in [one.name for one in (await client.list_tools()).tools]
+        args = {"agent": "support", "task": "where is order 7?"}
+        run_id = data_of(await client.call_tool("run_start", args))["runId"]
+        while True:
+            found = data_of(await client.call_tool("run_get", {"runId": run_id}))
+            if found["state"] not in ("pending", "running"):
+                return found
+
+    async def with_token(url: str) -> dict[str, Any]:
+        headers = {"Authorization": f"Bearer {TOKEN}"}
+        async with (
+            httpx2.AsyncClient(headers=headers, timeout=ENOUGH) as carrier,
+            Client(streamable_http_client(url, http_client=carrier)) as client,
+        ):
+            return await talk(client)
+
+    with Catalog.open(workspace.root) as trusted:
+        trusted.refresh()
+        trusted.add(Agent("support", "Answers.", tools=[order_status], workflow=[step]))
+        with listening(asgi_app(trusted, token=TOKEN, allow_run=True)) as origin:
+            found = asyncio.run(with_token(f"{origin}/mcp"))
+        assert (found["state"], found["steps"][0]["output"]) == ("succeeded", "shipped")
+        with listening(asgi_app(trusted)) as origin:
+            assert called(f"{origin}/mcp", "run_start", {}).is_error
+
+
+def test_runs_need_a_token(catalog: Catalog) -> None:
+    with pytest.raises(UsageError, match="could run agents") as raised:
+        asgi_app(catalog, allow_run=True)
+    assert raised.value.hint == "give it a token: asgi_app(catalog, token=…)"
 
 
 def test_without_its_lifespan_the_error_says_what_is_missing(catalog: Catalog) -> None:

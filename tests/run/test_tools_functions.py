@@ -13,7 +13,8 @@ import pytest
 from pydantic import BaseModel, Field
 
 from metier.errors import UsageError
-from metier.run.tool import ToolContext, function_tool, in_thread, schema_tool
+from metier.run.tool import ToolContext, function_tool, schema_tool
+from metier.run.tool_threads import in_thread
 from metier.run.tools import ToolExecutor
 from metier.values.agents import ToolResult
 

@@ -270,11 +270,11 @@ def test_plain_http_does_not_leave_the_machine_unless_the_user_named_the_host(
     server: Server,
 ) -> None:
     plain = ProviderSettings(server.url(host=NOT_LOOPBACK), "MY_KEY")
-    with pytest.raises(UsageError, match="base_url of 'local' is plain http"):
+    with pytest.raises(UsageError, match=r"models.local\] base-url is plain http"):
         model_for("local:m", settings={"local": plain})
     error = refused(plain)
     assert error.code == "MODEL_NOT_SET_UP"
-    assert "the base_url of 'local' is plain http" in error.message
+    assert "[models.local] base-url is plain http" in error.message
     assert server.asked == []
     named = plain._replace(plain_http=True)
     model_for("local:m", settings={"local": named})

@@ -25,6 +25,8 @@ from metier.values.settings import (
 from metier.values.tables import ModelSettings, ToolSettings
 from metier.values.teams import Team
 
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
 
 def checked(key: str, value: Any, source: str) -> Any:
     """The value of a setting, except `capabilities`."""
@@ -38,8 +40,22 @@ def check(value: Any, field: Field, at: KeyPath, source: str) -> None:
     """Raise at the first flaw."""
     for flaw in check_value(value, field, at):
         if flaw.problem == "unknown" and flaw.known:
+            name = _with_dots(flaw.at, value)
+            if name is not None:
+                message = f"unknown setting '{dotted(flaw.at)}'"
+                hint = f"a name with a dot is quoted: [{dotted((*flaw.at[:2], name))}]"
+                raise ConfigError(message, where=source, hint=hint)
             raise unknown_setting(dotted(flaw.at), str(flaw.at[-1]), flaw.known, source)
         raise ConfigError(flaw.message, setting=dotted(flaw.at), where=source)
+
+
+def _with_dots(at: KeyPath, value: Any) -> str | None:
+    """`gpt-5.1` for a table `[models.openai.gpt-5.1]`, which TOML reads as two; else None."""
+    if at[0] != "models":
+        return None
+    for key in at[1:]:
+        value = value[key]
+    return ".".join(map(str, at[2:])) if isinstance(value, dict) else None
 
 
 def plain(value: Any, field: Field) -> Any:
@@ -58,16 +74,23 @@ def _entry(key: str, table: Mapping[str, Any]) -> dict[str, Any]:
 
 def _models(table: Mapping[str, Any], source: str) -> ModelSettings:
     """`default = "provider:model"`, and a table `[models.PROVIDER]` for each provider."""
+    default = table.get("default", "")
+    if default not in ("", "offline") and not all(default.partition(":")):
+        raise wrong("models.default", "a model such as openai:gpt-5", source)
     providers = {
         name: _provider(name, entry, source) for name, entry in table.items() if name != "default"
     }
-    return ModelSettings(table.get("default", ""), providers)
+    return ModelSettings(default, providers)
 
 
 def _provider(name: str, entry: Mapping[str, Any], source: str) -> ProviderSettings:
     """A table with a table `[models.PROVIDER.MODEL]` for each model that has one."""
     models = {key: value for key, value in entry.items() if isinstance(value, dict)}
     own = {key: value for key, value in entry.items() if key not in models}
+    variable = entry.get("api-key-env", "")
+    if variable and not _VARIABLE.fullmatch(variable):
+        key = dotted(("models", name, "api-key-env"))
+        raise wrong(key, "the name of an environment variable, which holds the key", source)
     for model, options in models.items():
         if ("input" in options) != ("output" in options):
             key = dotted(("models", name, model))

@@ -61,9 +61,13 @@ _MODEL = _table(
         "context": integer(1, 1_000_000_000),
         "max-tokens": integer(1, 1_000_000_000),
     },
-    called="a table for a model; of a provider itself: base-url, api-key-env, timeout, retries",
+    called="a table for a model, or one of base-url, api-key-env, timeout, retries",
 )
-_PROVIDER = _table({"base-url": text(), "api-key-env": text(), **_OF_MODELS}, others=_MODEL)
+_PROVIDER = _table(
+    {"base-url": text(), "api-key-env": text(), **_OF_MODELS},
+    others=_MODEL,
+    called="a table for a provider, such as [models.openai]",
+)
 _COMMAND = _table(
     {
         "argv": _ARGV._replace(required=False),

@@ -1,15 +1,16 @@
 """Agents that are written in Python."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Self
 
+from metier.core.arguments import described, wrong_argument
 from metier.core.json_values import freeze, thaw
 from metier.errors import InvalidDocumentError, UsageError
 from metier.lint.agents import validate_agent
 from metier.run.tool import Function, Tool, tool_of
 from metier.values.agents import AgentProfile
-from metier.values.models import Model
+from metier.values.models import A_NAME, Model, check_model
 
 _KEYS = {
     "id": "agentId",
@@ -26,6 +27,9 @@ _KEYS = {
     "workflow": "workflow",
 }
 """Field → key of a profile."""
+_MAY_BE_NONE = ("id", "description", "model", "tools", "skills")
+"""Other errors say what these must be."""
+_TOOLS = "a list of functions and of names of tools"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +70,13 @@ class Agent:
     """`model`, if it is an object."""
 
     def __post_init__(self) -> None:
-        _set(self, "functions", _functions(self.id, self.tools or ()))
+        self._check_given()
         if self.tools is not None:
-            _set(self, "tools", freeze(list(map(_name, self.tools))))
+            tools = list(self.tools)
+            _set(self, "functions", _functions(self.id, tools))
+            _set(self, "tools", freeze(list(map(_name, tools))))
         if not isinstance(self.model, str):
+            check_model(self.model, A_NAME)
             _set(self, "own_model", self.model)
             _set(self, "model", self.model.name)
         for name in ("tags", "capabilities", "skills", "requires", "workflow", "more"):
@@ -80,9 +87,26 @@ class Agent:
                 f"agent '{self.id}': {flaws[0].message}", code=flaws[0].code, hint=flaws[0].hint
             )
 
+    def _check_given(self) -> None:
+        """Raise `UsageError` for what no file can have; the rules of files find the rest."""
+        for name in _KEYS:
+            if getattr(self, name) is None and name not in _MAY_BE_NONE:
+                raise UsageError(f"'{name}' must not be None", hint="leave it out")
+        is_list = isinstance(self.tools, Iterable) and not isinstance(self.tools, str | Mapping)
+        if self.tools is not None and not is_list:
+            raise wrong_argument("tools", _TOOLS, self.tools, "tools=[…], also for one")
+        if not isinstance(self.more, Mapping):
+            raise wrong_argument("more", "a mapping of other keys of a profile", self.more)
+        for name, key in _KEYS.items():
+            if key in self.more:
+                hint = f"Agent(…, {name}=…)"
+                raise UsageError(f"'{key}' is not one of the keys in 'more'", hint=hint)
+
     @classmethod
     def of(cls, profile: AgentProfile | Mapping[str, Any]) -> Self:
         """The agent of a profile, or of the content of its file."""
+        if not isinstance(profile, AgentProfile | Mapping):
+            raise wrong_argument("profile", "a profile, or the mapping in its file", profile)
         data = dict(profile.data if isinstance(profile, AgentProfile) else profile)
         given = {name: data.pop(key) for name, key in _KEYS.items() if key in data}
         return cls(given.pop("id", ""), given.pop("description", ""), **given, more=data)
@@ -120,4 +144,6 @@ def _functions(agent_id: str, tools: Sequence[str | Tool | Function]) -> dict[st
 def _name(tool: str | Tool | Function) -> str:
     if isinstance(tool, str):
         return tool
+    if isinstance(tool, type) or (not callable(tool) and not isinstance(tool, Tool)):
+        raise UsageError(f"'tools' must be {_TOOLS}; {described(tool)} is in it")
     return tool.name if isinstance(tool, Tool) else tool_of(tool).name

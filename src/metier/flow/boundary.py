@@ -8,6 +8,7 @@ from metier.config import Config, Settings, find_workspace, read_settings
 from metier.config.owners import foreign_owner, main_worktree
 from metier.config.powers import Powers, encoder_host, key_host, named_files, power_settings
 from metier.config.record import Entry, TrustRecord
+from metier.core.arguments import check_text, wrong_argument
 from metier.core.paths import is_utf8
 from metier.discover.roots import roots_for
 from metier.discover.skill_folders import links_out
@@ -61,6 +62,9 @@ def open_boundary(
     root: str | os.PathLike[str] | None, config: Config | None, trust: str
 ) -> Boundary:
     """The boundary around `root` or the current folder, with the given `config` if any."""
+    if config is not None and not isinstance(config, Config):
+        hint = "leave it out to read metier.toml"
+        raise wrong_argument("config", "a metier.Config", config, hint)
     workspace = workspace_of(root)
     is_inside = root is not None or is_workspace()
     if config is None:
@@ -74,6 +78,8 @@ def open_boundary(
 
 def workspace_of(root: str | os.PathLike[str] | None) -> str:
     """The workspace around `root` or the current folder. Raises `UsageError` if it is invalid."""
+    if root is not None and not isinstance(root, str | os.PathLike):
+        raise wrong_argument("root", "a path", root)
     start = os.fspath(root) if root is not None else None
     if start is not None and not os.path.isdir(start):
         raise UsageError(
@@ -98,6 +104,7 @@ def _trust_beside(workspace: str, trust: str) -> Trust:
 
 def decide(settings: Settings, trust: str, environ: Mapping[str, str]) -> Trust:
     """The user's trust in a workspace with these settings."""
+    check_text("trust", trust)
     if trust not in (RECORD, NONE):
         check_digest(trust, "trust is 'record', 'none' or a digest such as sha256:…")
     workspace = settings.workspace

@@ -8,6 +8,7 @@ from typing import cast
 
 from metier.config.capabilities import for_agent
 from metier.config.tokens import token_counter
+from metier.core.arguments import check_texts, wrong_argument
 from metier.core.budget import CountTokens
 from metier.core.relevance import time_of_day
 from metier.core.text import words
@@ -64,6 +65,7 @@ class Preparer:
 
     def inject(self, request: InjectRequest) -> Injection:
         """Select abilities and cards, read them, and fit them into the budget."""
+        _check(request)
         agent = request.agent
         with self._store.snapshot():
             known = self._abilities()
@@ -336,3 +338,14 @@ class _ChosenCards:
         if self._parts:
             log_cards(self.result, self._config, "Injected")
         return self.result.text
+
+
+def _check(request: InjectRequest) -> None:
+    """Raise `UsageError` for an argument of another type."""
+    if request.agent is not None and not isinstance(request.agent, str):
+        raise wrong_argument("agent", "the id of an agent", request.agent)
+    if isinstance(request.core, str) or not all(isinstance(one, str) for one in request.core):
+        check_texts("core", request.core, "house-style")
+    for name, most in (("budget", request.budget), ("limit", request.limit)):
+        if most is not None and not isinstance(most, int):
+            raise wrong_argument(name, "a whole number or None", most)

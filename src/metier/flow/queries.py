@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from metier.config.consent import check_encoder
+from metier.core.arguments import check_text
 from metier.core.process import without_garbage_collection
 from metier.discover.roots import roots_for
 from metier.errors import UsageError
@@ -221,6 +222,7 @@ class Queries:
 
     def skill_meant(self, wanted: str) -> Row:
         """The skill with that id, name, folder or path. Raises `NotFoundError`."""
+        check_text("skill", wanted)
         rows = self.find("skill", wanted) or documents.skills_in(self.store, wanted)
         return rows[0] if rows else self.row("skill", wanted)
 
@@ -308,6 +310,7 @@ class Queries:
         """The agents that fit a task, the best first, with the parts of each score."""
         from metier.select.agents import select_agents  # a refresh with nothing to do needs none
 
+        check_text("task", task)
         return select_agents(
             self.agents(), task, limit, team=team,
             required_capabilities=required_capabilities, exclude=exclude,

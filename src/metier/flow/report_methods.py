@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from metier.core.arguments import check_count, check_text
 from metier.errors import MetierError
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ class ReportMethods:
 
     def report(self, report_id: str) -> "Report":
         """A stored report. Raises `NotFoundError`."""
+        check_text("report_id", report_id)
         return self.report_store.read(report_id)
 
     def report_ids(self) -> list[str]:
@@ -32,11 +34,13 @@ class ReportMethods:
 
     def decide(self, report_id: str, decision: "Decision") -> "Report":
         """Complete a resolution that waits for a decision; its report."""
+        check_text("report_id", report_id)
         return self.report_store.decide(report_id, decision)
 
     def reports(self, limit: int = 50) -> "list[Report]":
         """The newest reports, each with its `SUMMARY` fields; damaged ones are skipped."""
         from itertools import islice
 
+        check_count("limit", limit)
         found = (one for one in self.report_store.summaries() if not isinstance(one, MetierError))
         return list(islice(found, limit))

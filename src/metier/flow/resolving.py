@@ -2,10 +2,11 @@
 
 import os
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 
 from metier.config import ALIAS_FILE, Config
+from metier.core.arguments import check_choice, check_text, check_texts, wrong_argument
 from metier.core.arrays import Arrays, arrays_for, numpy_arrays, plain_arrays
 from metier.core.nearest import nearest_name
 from metier.core.timestamps import new_id, now_iso
@@ -22,6 +23,7 @@ from metier.resolve.pool import Candidates, StoredStems
 from metier.resolve.reliability import History, OutcomeStore, Reliability
 from metier.resolve.report import RunFacts, SourceCount
 from metier.values.candidates import Candidate
+from metier.values.contracts import MODES
 from metier.values.outcomes import Issue
 from metier.values.resolution import Probe, ResolveRequest
 
@@ -64,6 +66,7 @@ class Resolver:
 
     def resolve(self, request: ResolveRequest) -> Resolution:
         """Raises `UsageError` when nothing is required, `NotFoundError` for a consumer."""
+        _check(request)
         aliases, issues = self._aliases(request.alias_file)
         history = self._reliability.history()
 
@@ -171,6 +174,7 @@ class Resolver:
 
     def record(self, candidate: str, *, success: bool) -> History:
         """Record an outcome of a candidate. Raises `NotFoundError`."""
+        check_text("candidate", candidate)
         return self._reliability.record(self.candidate(candidate).id, success=success)
 
     def candidate(self, wanted: str) -> Candidate:
@@ -252,3 +256,22 @@ class Resolver:
             )
             for probe in self._config.probes
         }
+
+
+def _check(request: ResolveRequest) -> None:
+    """Raise `UsageError` for an argument of another type, and for an empty name."""
+    requires = request.requires
+    if isinstance(requires, str) or not isinstance(requires, Collection):
+        check_texts("requires", requires, "web-search")
+    for one in requires:
+        if not isinstance(one, str):
+            check_texts("requires", requires, "web-search")
+        elif not one.strip():
+            message = "the name of a required capability is empty"
+            raise UsageError(message, hint="write a name such as web-search")
+    if not isinstance(request.query, str):
+        raise wrong_argument("query", "a text", request.query)
+    if request.mode not in (None, *MODES):
+        check_choice("mode", request.mode, MODES)
+    if not isinstance(request.policy, Mapping):
+        raise wrong_argument("policy", "a mapping of texts", request.policy)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
+from metier.core.arguments import check_choice, check_count, check_text
 from metier.errors import UsageError
 
 if TYPE_CHECKING:
@@ -39,8 +40,10 @@ class RunMethods:
         execution: "Execution | None" = None,
     ) -> "RunStream":
         """`run`, as a stream of its events; its `result` is there after the last."""
+        from metier.flow.agent_powers import check_run
         from metier.flow.run_stream import RunStream
 
+        check_run(agent, task, model)
         return RunStream(
             lambda on_event: self.agency.run(
                 agent, task, input=input, model=model, execution=execution, on_event=on_event
@@ -77,13 +80,19 @@ class RunMethods:
         self, *, state: "RunState | None" = None, agent: str = "", text: str = "", limit: int = 50
     ) -> "list[RunRow]":
         """The newest runs, without those that runs delegated; `text` is in the task or the id."""
-        from metier.values.runs import RunsAsked
+        from metier.values.runs import STATES, RunsAsked
 
+        if state is not None:
+            check_choice("state", state, STATES)
+        check_text("agent", agent, "the id of an agent")
+        check_text("text", text)
+        check_count("limit", limit)
         asked = RunsAsked(state=state or "", agent=agent, text=text, limit=limit)
         return self.agency.current_store().browse(asked)[0]
 
     def run_result(self, run_id: str) -> "RunResult":
         """The stored state of a run and its steps. Raises `NotFoundError`."""
+        check_text("run_id", run_id)
         return self.agency.result(run_id)
 
 

@@ -9,10 +9,11 @@ from typing import Any
 
 from metier.config.consent import consented
 from metier.config.mcp_pins import McpPins
+from metier.core.arguments import wrong_argument
 from metier.core.nearest import did_you_mean
 from metier.errors import NotFoundError, UsageError
 from metier.flow.agent import Agent
-from metier.flow.agent_powers import check_agent, powers_of
+from metier.flow.agent_powers import check_agent, check_resume, check_run, powers_of
 from metier.flow.live_tries import TRY, live_try
 from metier.flow.redacted_events import redacted_events
 from metier.flow.run_catalog import RunCatalog
@@ -72,7 +73,8 @@ class Agency:
         """Tools that were allowed in this process."""
         self._is_reviewed = True
         """Whether recorded consent counts: not for a run whose agent has changed."""
-        self._added: dict[str, Agent] = {}
+        self.added: dict[str, Agent] = {}
+        """Agents of Python, by id."""
         self._functions: dict[str, Tool | Function] = {}
         """Those of added agents, by name."""
 
@@ -84,7 +86,7 @@ class Agency:
         made = Agency(self._catalog, self._secret)
         made.store, made.leases = self.store, self.leases
         made.consent, made._is_shared = self.consent, self._is_shared
-        made._added, made._functions = self._added, self._functions
+        made.added, made._functions = self.added, self._functions
         for tool in self.tools.registered():
             if not made.tools.is_tool_available(tool.name):
                 made.tools.register(tool)
@@ -178,7 +180,9 @@ class Agency:
 
         Raises `UsageError` if a file, or another function, has its name.
         """
-        known = self._added.get(agent.id)
+        if not isinstance(agent, Agent):
+            raise wrong_argument("agent", "an Agent", agent, "metier.Agent.of(profile) makes one")
+        known = self.added.get(agent.id)
         row = next((one for one in self._stored() if one.agent_id == agent.id), None)
         if row is not None and row.path:
             raise UsageError(
@@ -191,16 +195,16 @@ class Agency:
                     self.tools.remove(name)
                 self.tools.register(function)
                 self._functions[name] = function
-        self._added[agent.id] = agent
+        self.added[agent.id] = agent
 
     def _stored(self) -> list[AgentProfile]:
         return stored_agents(self._catalog.store)
 
     def profiles(self) -> list[AgentProfile]:
-        if not self._added:
+        if not self.added:
             return self._stored()
-        others = [one for one in self._stored() if one.agent_id not in self._added]
-        return [*(AgentProfile.of(one.to_profile()) for one in self._added.values()), *others]
+        others = [one for one in self._stored() if one.agent_id not in self.added]
+        return [*(AgentProfile.of(one.to_profile()) for one in self.added.values()), *others]
 
     def profile(self, agent_id: str) -> AgentProfile | None:
         return next((one for one in self.profiles() if one.agent_id == agent_id), None)
@@ -231,6 +235,7 @@ class Agency:
         execution: Execution | None = None,
         on_event: OnEvent | None = None,
     ) -> RunResult:
+        check_run(agent, task, model, on_event)
         if isinstance(agent, Agent):
             self.add(agent)
         profile = self.startable(agent if isinstance(agent, str) else agent.id)
@@ -259,6 +264,7 @@ class Agency:
     async def resume(
         self, run_id: str, *, model: Model | None = None, on_event: OnEvent | None = None
     ) -> RunResult:
+        check_resume(run_id, on_event)
         self._catalog.require_trust("resuming a run")
         run = self.store.run(run_id)
         now = self.profile(run.agent_id)
@@ -361,7 +367,7 @@ class Agency:
 
         The object that an agent was made with comes before a model of the settings.
         """
-        added = self._added.get(agent_id)
+        added = self.added.get(agent_id)
         if added is not None and added.own_model is not None and added.own_model.name == name:
             return added.own_model
         settings = self._catalog.config.models

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from metier.core.arguments import check_count, check_optional_text, check_text
 from metier.core.encoders import EncoderError
 from metier.core.nearest import did_you_mean
 from metier.core.ranked import CHANCE_EVIDENCE, OWN_EVIDENCE
@@ -59,6 +60,9 @@ def which_comes(
     With `shown_texts`, those that the host shows the model; else those that its hook may name.
     """
     host = question.host
+    check_text("task", question.task)
+    check_optional_text("host", host)
+    check_count("limit", question.limit)
     if host is not None and host not in HOOKED:
         hint = did_you_mean(host, HOOKED, f"hosts: {', '.join(HOOKED)}")
         raise UsageError(f"'{host}' is no host", hint=hint)

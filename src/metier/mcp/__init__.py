@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from metier.core.arguments import check_count, check_text, check_texts, wrong_argument
 from metier.errors import UsageError
 
 if TYPE_CHECKING:
@@ -20,13 +21,23 @@ def asgi_app(
     allow_hosts: Sequence[str] = (),
     metrics: bool = False,
     max_requests: int = 256,
+    allow_run: bool = False,
 ) -> "McpApp":
     """An ASGI application that serves a catalog at `/mcp`, to mount or to serve alone.
 
     Its `lifespan` has to run: give it to the application around it. Requests for hosts other than
-    this machine and `allow_hosts` are rejected; `metrics` adds `/metrics`. No tool runs agents.
-    Raises `UsageError` for a catalog in memory, and if a package is missing.
+    this machine and `allow_hosts` are rejected; `metrics` adds `/metrics`. `allow_run` lets
+    clients run agents, those added to the catalog too, and needs a token. Raises `UsageError` for
+    a catalog in memory, and if a package is missing.
     """
+    if not hasattr(catalog, "require_file"):
+        raise wrong_argument("catalog", "an open Catalog", catalog)
+    check_text("token", token)
+    check_texts("allow_hosts", allow_hosts, "skills.example.org")
+    check_count("max_requests", max_requests, 1)
+    if allow_run and not token:
+        message = "with allow_run anyone who reaches the application could run agents"
+        raise UsageError(message, hint="give it a token: asgi_app(catalog, token=…)")
     for name in ("mcp", *(["prometheus_client"] if metrics else [])):
         if find_spec(name) is None:
             message = f"the package {name.replace('_', '-')} is not installed"
@@ -35,4 +46,6 @@ def asgi_app(
     from metier.serving.endpoint import Endpoint
 
     endpoint = Endpoint(token=token, names=tuple(allow_hosts))
-    return McpApp(catalog, endpoint, has_metrics=metrics, max_requests=max_requests)
+    return McpApp(
+        catalog, endpoint, has_metrics=metrics, max_requests=max_requests, allow_run=allow_run
+    )

@@ -25,7 +25,13 @@ class McpApp:
     """
 
     def __init__(
-        self, catalog: Catalog, endpoint: Endpoint, *, has_metrics: bool, max_requests: int
+        self,
+        catalog: Catalog,
+        endpoint: Endpoint,
+        *,
+        has_metrics: bool,
+        max_requests: int,
+        allow_run: bool = False,
     ) -> None:
         endpoint.check()
         catalog.require_file()
@@ -33,6 +39,7 @@ class McpApp:
         self._endpoint = endpoint
         self._has_metrics = has_metrics
         self._most = max_requests
+        self._allow_run = allow_run
         self._app: ASGIApp | None = None
         self._alone = Starlette(lifespan=self.lifespan)
         self._names = lru_cache(maxsize=16)(lambda port: OwnNames(endpoint._replace(port=port)))
@@ -41,7 +48,7 @@ class McpApp:
     async def lifespan(self, _app: Any = None) -> AsyncIterator[None]:
         """Serve during the block; for `Starlette(lifespan=…)` and `FastAPI(lifespan=…)`."""
         service = Service(self._most, _metrics() if self._has_metrics else None)
-        held = serving(self._opened, metrics=service.metrics)
+        held = serving(self._opened, allow_run=self._allow_run, metrics=service.metrics)
         server = await asyncio.to_thread(held.__enter__)
         try:
             inner = inner_app(server, service)
@@ -63,9 +70,12 @@ class McpApp:
 
     @contextmanager
     def _opened(self) -> Iterator[Catalog]:
-        with self._catalog.another(probes=False) as catalog:
+        with self._catalog.another(probes=self._allow_run) as catalog:
             if not catalog.is_built():
                 catalog.refresh()
+            if self._allow_run:
+                for agent in list(self._catalog.agency.added.values()):
+                    catalog.add(agent)
             yield catalog
 
     def _names_for(self, scope: Scope) -> OwnNames:

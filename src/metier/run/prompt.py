@@ -2,8 +2,10 @@
 
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from inspect import isawaitable
 from typing import Any
 
+from metier.core.arguments import described
 from metier.errors import ModelError
 from metier.run.plan import DEFAULT_TOOL_ROUNDS
 from metier.run.services import StepFailedError
@@ -62,12 +64,23 @@ async def ask_model(
 async def _reply(model: Model, request: ModelRequest, emit: Callable[..., None]) -> ModelReply:
     emit("model.asked", model=model.name, messages=len(request.messages))
     try:
-        reply = await model.respond(request)
+        reply = await _checked(model.respond(request), model.name)
     except ModelError as error:
         emit("model.failed", model=model.name, error=error.message, errorKind=error.kind)
         failure = Failure(error.code, error.message, error.kind, retryable=bool(error.kind))
         raise StepFailedError(failure) from error
     emit("model.answered", model=model.name, usage=reply.usage.to_json())
+    return reply
+
+
+async def _checked(answer: Any, name: str) -> ModelReply:
+    """The answer of a model that its user wrote. Raises `ModelError` if it is no reply."""
+    if not isawaitable(answer):
+        raise ModelError(f"the model {name} cannot be awaited: write 'async def respond'")
+    reply = await answer
+    if not isinstance(reply, ModelReply):
+        given = described(reply)
+        raise ModelError(f"the model {name} must answer with a ModelReply, not {given}")
     return reply
 
 

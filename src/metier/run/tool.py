@@ -1,14 +1,9 @@
 """Tools: their definition, and Python functions as tools."""
 
-import asyncio
-import contextvars
-import ctypes
 import functools
 import inspect
 import re
-import threading
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import (
     Any,
@@ -20,9 +15,11 @@ from typing import (
     overload,
 )
 
+from metier.core.arguments import check_optional_text, described, wrong_argument
 from metier.core.json_values import NotJsonError, Schema, freeze, json_copy, listed
 from metier.core.text import printable
 from metier.errors import UsageError
+from metier.run.tool_threads import in_thread
 from metier.values.models import ToolSpec
 
 ToolCode = Literal[
@@ -90,9 +87,10 @@ class Tool:
         if not isinstance(self.name, str) or not _NAME.match(self.name):
             raise UsageError(
                 f"'{self.name}' is not a valid tool name",
-                hint="1 to 64 letters (a-z, A-Z), digits, '_' and '-'",
+                hint="1 to 64 letters (a-z, A-Z), digits, '_' and '-': @tool(name=…)",
             )
-        if self.timeout is not None and not self.timeout > 0:
+        is_number = isinstance(self.timeout, int | float)
+        if self.timeout is not None and not (is_number and self.timeout > 0):
             raise UsageError(f"the time limit of tool '{self.name}' must be above 0 seconds")
         try:
             object.__setattr__(self, "_schema", Schema(self.schema, bounded=self.is_foreign))
@@ -149,15 +147,35 @@ def tool(
     timeout: float | None = None,
     needs_consent: bool = False,
 ) -> Callable[[F], F]: ...
-def tool(function: F | None = None, **options: Any) -> F | Callable[[F], F]:
+def tool(
+    function: F | None = None,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    timeout: float | None = None,
+    needs_consent: bool = False,
+) -> F | Callable[[F], F]:
     """Mark a function as a tool for agents; it stays a function that can be called.
 
     The name and the description are by default the function's, the schema comes from its
-    annotations; `timeout` is in seconds.
+    annotations; `timeout` is in seconds. Raises `UsageError` for anything but a function.
     """
+    check_optional_text("name", name)
+    check_optional_text("description", description)
+    options = {
+        "name": name, "description": description, "timeout": timeout,
+        "needs_consent": needs_consent,
+    }  # fmt: skip
 
     def marked(fn: F) -> F:
-        setattr(fn, _OPTIONS, options)
+        if not callable(fn) or isinstance(fn, type):
+            hint = f"@tool(name={fn!r})" if isinstance(fn, str) else ""
+            raise wrong_argument("function", "a function", fn, hint)
+        try:
+            setattr(fn, _OPTIONS, options)
+        except AttributeError:  # it is built in, or a bound method
+            message = f"{_named(fn)} cannot be marked as a tool"
+            raise UsageError(message, hint="write a function that calls it") from None
         return fn
 
     return marked if function is None else marked(function)
@@ -174,10 +192,6 @@ _SECTION = re.compile(
 )
 _PARAMETER = re.compile(r"^\s+\*{0,2}(\w+)\s*(?:\([^)]*\))?:\s*(\S.*)$")
 _MOST_DEFAULT = 1_000
-GRACE = 0.5
-"""Seconds that a cancelled caller waits for a thread."""
-_FIRST_PAUSE = 0.01
-_LONGEST_PAUSE = 1.0
 _NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 
@@ -244,11 +258,17 @@ def _caller(fn: Function, invoke: Callable[[Any, dict[str, Any]], Any], slot: st
 
 def _parameters(fn: Function) -> dict[str, inspect.Parameter]:
     if not callable(fn):
-        raise UsageError(f"a {type(fn).__name__} is not callable, so it is not a tool")
+        raise UsageError(f"{described(fn)} is not callable, so it is not a tool")
     try:
         return dict(inspect.signature(fn, eval_str=True).parameters)
     except (NameError, TypeError, ValueError, SyntaxError, AttributeError) as error:
-        raise UsageError(f"the signature of {fn!r} cannot be read: {error}") from None
+        raise UsageError(f"the signature of {_named(fn)} cannot be read: {error}") from None
+
+
+def _named(fn: Function) -> str:
+    """`the function 'order_status'`"""
+    name = getattr(fn, "__qualname__", "") or type(fn).__name__
+    return f"the function '{name.rpartition('<locals>.')[2]}'"
 
 
 def _context_slot(parameters: Mapping[str, inspect.Parameter]) -> str:
@@ -274,7 +294,8 @@ def _adapter(fn: Function, parameters: Mapping[str, inspect.Parameter]) -> Any:
     fields: dict[str, Any] = {}
     for name, parameter in parameters.items():
         if parameter.kind not in _NAMED:
-            raise UsageError(f"{fn!r} takes '{parameter}'; a tool has parameters with names only")
+            message = f"{_named(fn)} takes '{parameter}'; a tool has parameters with names only"
+            raise UsageError(message)
         unknown = parameter.annotation is parameter.empty
         kind = Any if unknown else parameter.annotation
         fields[name] = kind if parameter.default is parameter.empty else NotRequired[kind]
@@ -282,7 +303,9 @@ def _adapter(fn: Function, parameters: Mapping[str, inspect.Parameter]) -> Any:
     try:
         return TypeAdapter(with_config(ConfigDict(extra="forbid"))(arguments))
     except PydanticUserError as error:
-        raise UsageError(f"{fn!r} has a parameter of a type without schema: {error}") from None
+        said = str(error).split(". ")[0].splitlines()[0]
+        message = f"{_named(fn)} has a parameter of a type without schema: {said}"
+        raise UsageError(message) from None
 
 
 def _schema(
@@ -293,7 +316,8 @@ def _schema(
     try:
         schema: dict[str, Any] = adapter.json_schema()
     except PydanticUserError as error:
-        raise UsageError(f"there is not a JSON Schema for a parameter: {error}") from None
+        said = str(error).splitlines()[0]
+        raise UsageError(f"there is not a JSON Schema for a parameter: {said}") from None
     schema.pop("title", None)
     for name, entry in schema.get("properties", {}).items():
         entry.pop("title", None)
@@ -344,86 +368,3 @@ def _parameter_texts(fn: Function) -> dict[str, str]:
         elif name and line.strip():
             texts[name] += f" {line.strip()}"
     return texts
-
-
-# Threads
-
-
-async def in_thread(work: Callable[[], Any]) -> Any:
-    """Run `work` in a thread; when cancelled, raise `SystemExit` there until it ends."""
-    running = _Work(work)
-    running.start()
-    try:
-        await asyncio.wait((running.ended,))
-    except asyncio.CancelledError:
-        running.stop()
-        await asyncio.wait((running.ended,), timeout=GRACE)
-        raise
-    outcome = running.ended.result()
-    if outcome.error is not None:
-        raise outcome.error
-    return outcome.value
-
-
-class _Outcome(NamedTuple):
-    value: Any = None
-    error: BaseException | None = None
-
-
-class _Work:
-    """Work in a thread."""
-
-    def __init__(self, work: Callable[[], Any]) -> None:
-        self._work = work
-        self._context = contextvars.copy_context()
-        self._loop = asyncio.get_running_loop()
-        self._at_work = True
-        self._lock = threading.Lock()
-        self._thread = threading.Thread(target=self._main, name="metier-tool", daemon=True)
-        self.ended: asyncio.Future[_Outcome] = self._loop.create_future()
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Stop it from another thread, so that the loop may close."""
-        threading.Thread(target=self._keep_raising, name="metier-stop", daemon=True).start()
-
-    def _main(self) -> None:
-        outcome = _Outcome(error=SystemExit())
-        try:
-            outcome = self._result()
-            self._leave()
-        except SystemExit:  # it was stopped after its last line
-            self._leave()
-        with suppress(RuntimeError):  # the loop is closed
-            self._loop.call_soon_threadsafe(self._settle, outcome)
-
-    def _result(self) -> _Outcome:
-        try:
-            return _Outcome(value=self._context.run(self._work))
-        except BaseException as error:
-            return _Outcome(error=error)
-
-    def _leave(self) -> None:
-        """From now on nothing is raised in this thread."""
-        with self._lock:
-            self._at_work = False
-
-    def _settle(self, outcome: _Outcome) -> None:
-        if not self.ended.done():
-            self.ended.set_result(outcome)
-
-    def _keep_raising(self) -> None:
-        pause = _FIRST_PAUSE
-        while self._raise():
-            self._thread.join(pause)
-            pause = min(2 * pause, _LONGEST_PAUSE)
-
-    def _raise(self) -> bool:
-        """Raise `SystemExit` in the thread; whether it was still running the tool."""
-        with self._lock:
-            if self._at_work and self._thread.ident is not None:
-                ident = ctypes.c_ulong(self._thread.ident)
-                ctypes.pythonapi.PyThreadState_SetAsyncExc(ident, ctypes.py_object(SystemExit))
-            return self._at_work

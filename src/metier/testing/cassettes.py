@@ -10,7 +10,7 @@ from typing import Any
 from metier.errors import ModelError
 from metier.safety.redact import SECRET
 from metier.storage.files import write_atomically
-from metier.values.models import Model, ModelReply, ModelRequest, ToolCall
+from metier.values.models import Model, ModelReply, ModelRequest, ToolCall, check_model
 from metier.values.runs import Usage
 
 VERSION = 1
@@ -40,6 +40,8 @@ class RecordedModel:
         self._failed: set[str] = set()
         self._lock = threading.Lock()
         self._exchanges: list[dict[str, Any]] = []
+        if model is not None:
+            check_model(model)
         if model is None:
             self.name, self._exchanges = _read(self._path)
         else:

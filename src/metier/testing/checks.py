@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from metier.catalog import Catalog
+from metier.core.arguments import check_text, wrong_argument
 from metier.values.runs import RunResult
 from metier.values.selection import Injection
 from metier.values.which import Which
@@ -10,6 +11,10 @@ from metier.values.which import Which
 
 def assert_which(catalog: Catalog, task: str, *skills: str, host: str | None = None) -> Which:
     """Fail unless exactly these skills fire for a task, in any order; the whole answer."""
+    if not isinstance(catalog, Catalog):
+        raise wrong_argument("catalog", "a Catalog", catalog)
+    for skill in skills:
+        check_text("skills", skill, "assert_which(catalog, task, 'one', 'another')")
     found = catalog.which(task, host=host, expect=skills[0] if skills else None, everything=False)
     fired = {document.name for document in found.named}
     if fired != set(skills):
@@ -41,6 +46,8 @@ def assert_not_injected(result: Injection | RunResult, *names: str) -> None:
 
 
 def _injected(result: Injection | RunResult) -> list[str]:
+    if not isinstance(result, Injection | RunResult):
+        raise wrong_argument("result", "what inject or run returned", result)
     if isinstance(result, Injection):
         return [*result.injected_abilities, *(one.item.id for one in result.injected_cards)]
     inputs = [step.input for step in result.steps if isinstance(step.input, dict)]

@@ -8,6 +8,8 @@ from typing import Any
 
 from metier.catalog import Catalog
 from metier.config import Config, read_settings
+from metier.core.arguments import check_text, wrong_argument
+from metier.errors import UsageError
 from metier.flow.agent import Agent
 from metier.flow.boundary import power_set
 from metier.storage.places import state_room
@@ -32,8 +34,11 @@ class Workspace:
         self.settings("")
 
     def write(self, path: str, text: str) -> Path:
-        """Write a file of the workspace."""
+        """Write a file of the workspace. Raises `UsageError` for a path that leaves it."""
+        check_text("text", text)
         file = self.root / path
+        if not file.resolve().is_relative_to(self.root.resolve()):
+            raise UsageError(f"'{path}' is outside of the workspace", where=str(self.root))
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
         return file
@@ -57,8 +62,11 @@ class Workspace:
         return self._document(f"docs/capabilities/{name}.md", {"id": name}, front_matter, body)
 
     def agent(self, agent: Agent | Mapping[str, Any]) -> Path:
-        """Write the profile of an agent."""
+        """Write the profile of an agent. Raises `UsageError` if it has no id."""
+        if not isinstance(agent, Agent | Mapping):
+            raise wrong_argument("agent", "an Agent, or the content of its file", agent)
         profile = agent.to_profile() if isinstance(agent, Agent) else dict(agent)
+        check_text("agentId", profile.get("agentId"))
         return self.write(f"agents/{profile['agentId']}.json", json.dumps(profile, indent=2))
 
     def _document(

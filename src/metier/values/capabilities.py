@@ -1,8 +1,10 @@
 """Injection: requests, and the settings and contexts of cards (spec 5)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from metier.core.arguments import described, wrong_argument
+from metier.errors import UsageError
 from metier.values.outcomes import Issue
 
 DEFAULT_MAX_TOKENS = 10_000
@@ -63,3 +65,17 @@ class BootstrapFile(NamedTuple):
 
     name: str
     content: str
+
+
+def messages_of(given: str | Sequence[str]) -> list[str]:
+    """The messages of one text, or of a list. Raises `UsageError` for anything else."""
+    if isinstance(given, str):
+        return [given]
+    if not isinstance(given, Iterable):
+        raise wrong_argument("messages", "a text or a list of texts", given)
+    messages = list(given)
+    for one in messages:
+        if not isinstance(one, str):
+            message = f"'messages' must be a text or a list of texts; {described(one)} is in it"
+            raise UsageError(message)
+    return messages

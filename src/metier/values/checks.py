@@ -6,7 +6,7 @@ from math import inf
 from typing import Any, Literal, NamedTuple
 
 from metier.core.names import is_capability_name, is_document_id
-from metier.core.nearest import did_you_mean
+from metier.core.nearest import did_you_mean, nearest
 from metier.values.files import KeyPath
 
 _VERSION = r"(?:0|[1-9][0-9]*)(?:\.(?:0|[1-9][0-9]*)){2}\Z"
@@ -130,13 +130,18 @@ def check_mapping(
     at: KeyPath = (),
     others: Field | None = None,
 ) -> Iterator[Flaw]:
-    """Every missing, unknown and invalid key of `data`; `others` checks keys not in `fields`."""
+    """Every missing, unknown and invalid key of `data`; `others` checks keys not in `fields`.
+
+    Where `others` are tables, any other value with a name like one of `fields` is a misspelt key.
+    """
     for name, field in fields.items():
         if field.required and data.get(name) is None:
             yield Flaw(at, "missing", f"'{dotted((*at, name))}' is missing", f"add '{name}:'")
     for name, value in data.items():
         known = fields.get(name, others)
-        if known is not None and value is not None:
+        if known is others and _is_misspelt(name, value, fields, others):
+            yield _unknown((*at, name), fields)
+        elif known is not None and value is not None:
             yield from check_value(value, known, (*at, name))
     unknown = [name for name in data if name not in fields] if others is None else []
     for name in unknown[:_MOST_UNKNOWN]:
@@ -144,6 +149,12 @@ def check_mapping(
     if len(unknown) > _MOST_UNKNOWN:
         message = f"and {len(unknown) - _MOST_UNKNOWN} more unknown keys"
         yield Flaw(at, "unknown", message, "is this the right kind of document?")
+
+
+def _is_misspelt(name: str, value: Any, fields: Mapping[str, Field], others: Field | None) -> bool:
+    if others is None or not others.is_table or isinstance(value, dict):
+        return False
+    return nearest(str(name), fields) != ""
 
 
 def _unknown(at: KeyPath, fields: Mapping[str, Field]) -> Flaw:
@@ -210,9 +221,10 @@ def _check_number(value: float, field: Field, at: KeyPath) -> Iterator[Flaw]:
         yield _invalid(at, "must be a finite number")
     elif too_small or too_large:
         if field.most is None:
-            yield _invalid(at, f"must be at least {field.least:g}, not {shown}")
+            yield _invalid(at, f"must be at least {field.least:,.12g}, not {shown}")
         else:
-            yield _invalid(at, f"must be from {field.least:g} to {field.most:g}, not {shown}")
+            limits = f"from {field.least:,.12g} to {field.most:,.12g}"
+            yield _invalid(at, f"must be {limits}, not {shown}")
 
 
 def _invalid(at: KeyPath, problem: str) -> Flaw:

@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 Mode = Literal["strict", "best-effort"]
+MODES: tuple[Mode, ...] = get_args(Mode)
 
 
 class Doubt(NamedTuple):

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Protocol
 
+from metier.core.arguments import wrong_argument
 from metier.values.runs import Usage
 
 Role = Literal["user", "assistant", "tool"]
@@ -64,3 +65,19 @@ class Model(Protocol):
 
     async def respond(self, request: ModelRequest) -> ModelReply:
         """Answer. Raises `ModelError`."""
+
+
+A_NAME = "a name such as openai:gpt-5, or "
+
+
+def check_model(given: object, or_name: str = "") -> None:
+    """Raise `UsageError` unless it is an object that answers requests.
+
+    `or_name` is what the error says first where a name would do: `A_NAME`.
+    """
+    named = getattr(given, "name", None)
+    is_model = isinstance(named, str) and callable(getattr(given, "respond", None))
+    if isinstance(given, type) or not is_model:
+        hint = f"make one: {given.__name__}(…)" if isinstance(given, type) else ""
+        kind = f"{or_name}an object with a 'name' and 'async def respond(request)'"
+        raise wrong_argument("model", kind, given, hint or "leave it out for the default model")

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple
 
+from metier.core.arguments import check_text
 from metier.core.nearest import did_you_mean
 from metier.errors import UsageError
 from metier.values.contracts import Mode
@@ -52,6 +53,7 @@ class Policy(NamedTuple):
         """With the caller's values. Raises `UsageError` for an invalid value."""
         values: dict[str, Any] = {}
         for key, text in pairs.items():
+            check_text(key, text, f"{{'{key}': '{text}'}}")
             value, problem = _read(key, text)
             if problem:
                 known = () if key in _FIELDS else _FIELDS

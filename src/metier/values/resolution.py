@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, get_args
 
+from metier.core.arguments import check_choice
 from metier.errors import UsageError
 from metier.safety.escapes import escaped_json
 from metier.values.candidates import Candidate
@@ -128,6 +129,7 @@ def settle(
         return Outcome(policy, "emulated", emulated=tuple(unresolved))
     if decision is None:
         return Outcome(policy, "pending-decision", is_short=is_short)
+    check_choice("decision", decision, DECISIONS)
     emulated = tuple(unresolved) if decision == "emulate" else ()
     return Outcome(policy, _AFTER[decision], decision, emulated)
 

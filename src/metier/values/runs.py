@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from operator import add, sub
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 from metier.core.timestamps import to_iso
 
 RunState = Literal[
     "pending", "running", "succeeded", "failed", "cancelled", "rolled_back", "rollback_incomplete"
 ]
+STATES: tuple[RunState, ...] = get_args(RunState)
 StepState = Literal[
     "pending", "running", "succeeded", "skipped", "failed", "blocked", "cancelled", "compensated"
 ]

@@ -53,7 +53,7 @@ def test_a_name_that_means_no_model_gets_a_hint(name: str, hint: str) -> None:
 
 def test_an_address_must_be_one() -> None:
     settings = {"local": ProviderSettings(base_url="localhost:8080")}
-    with pytest.raises(UsageError, match="base_url of 'local'"):
+    with pytest.raises(UsageError, match=r"models.local\] base-url"):
         model_for("local:tiny", settings=settings)
 
 

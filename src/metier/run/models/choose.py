@@ -8,6 +8,7 @@ from contextvars import ContextVar
 from functools import partial
 from typing import TYPE_CHECKING
 
+from metier.core.arguments import check_text
 from metier.core.extras import install_hint
 from metier.core.nearest import did_you_mean
 from metier.errors import ModelError, UsageError
@@ -17,7 +18,7 @@ from metier.run.models.offline import OfflineModel
 from metier.run.models.places import Place
 from metier.run.models.prices import price_in
 from metier.safety.addresses import check_address
-from metier.values.models import Model, ModelReply, ModelRequest
+from metier.values.models import Model, ModelReply, ModelRequest, check_model
 from metier.values.running import ProviderSettings
 
 if TYPE_CHECKING:
@@ -91,8 +92,10 @@ _GIVEN: ContextVar[Model | None] = ContextVar("given model", default=None)
 def using(model: Model) -> Iterator[str]:
     """The name of a model, which means the given object as long as it is in use.
 
-    A variable of the context keeps runs apart whose models have the same name.
+    A variable of the context keeps runs apart whose models have the same name. Raises
+    `UsageError` if it is no model.
     """
+    check_model(model)
     token = _GIVEN.set(model)
     try:
         yield model.name
@@ -102,6 +105,7 @@ def using(model: Model) -> Iterator[str]:
 
 def model_for(name: str, *, settings: Mapping[str, ProviderSettings] | None = None) -> Model:
     """The model in use, `offline`, `offline:template` or `provider:model`. Raises `UsageError`."""
+    check_text("name", name)
     given, settings = _GIVEN.get(), settings or {}
     if given is not None and given.name == name:
         return given
@@ -111,10 +115,11 @@ def model_for(name: str, *, settings: Mapping[str, ProviderSettings] | None = No
     if provider == "offline" or not (provider and colon and model):
         hint = f"{OFFLINE}, or provider:model such as openai:gpt-5"
         hint = OFFLINE if name.startswith("offline") else hint
-        raise UsageError(f"no model is called '{name}'", hint=hint)
+        form = "" if name.startswith("offline") else ", a name is provider:model"
+        raise UsageError(f"no model is called '{name}'{form}", hint=hint)
     own = settings.get(provider, ProviderSettings())
     if own.base_url:
-        what = f"the base_url of '{provider}'"
+        what = Place(name).setting("base-url")
         check_address(own.base_url, plain_http=own.plain_http, what=what)
     elif provider not in PROVIDERS:
         known = [*PROVIDERS, *settings, "offline"]

@@ -222,7 +222,7 @@ def _compatible(provider: str, model: str, settings: ProviderSettings) -> Connec
     from pydantic_ai.models.openai import OpenAIChatModel
     from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
 
-    what = f"the base_url of '{provider}'"
+    what = Place(f"{provider}:{model}").setting("base-url")
     try:
         check_address(settings.base_url, plain_http=settings.plain_http, what=what)
     except UsageError as error:

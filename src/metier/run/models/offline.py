@@ -5,8 +5,9 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NoReturn
 
+from metier.core.arguments import described, wrong_argument
 from metier.core.budget import count_tokens
-from metier.errors import ModelError
+from metier.errors import ModelError, UsageError
 from metier.run.models.smallest import smallest_value
 from metier.values.models import ModelReply, ModelRequest
 from metier.values.runs import Usage
@@ -101,24 +102,38 @@ def _counted(number: int, noun: str) -> str:
 # Scripted
 
 
-Scripted = ModelReply | str | ModelError | Callable[[ModelRequest], ModelReply | str]
+Scripted = ModelReply | str | Exception | Callable[[ModelRequest], ModelReply | str]
 """A reply, a text, an error to raise, or a function of the request."""
+_REPLIES = (ModelReply, str, Exception)
+_A_REPLY = "a text, a ModelReply, an exception or a function of the request"
 
 
 class ScriptedModel:
     """Gives each reply once, then raises `MODEL_SCRIPT_ENDED`."""
 
     def __init__(self, replies: Iterable[Scripted], name: str = "scripted:test") -> None:
+        """Raises `UsageError` for anything but a list of these replies."""
+        if isinstance(replies, str) or not isinstance(replies, Iterable):
+            hint = "ScriptedModel([…]), also for one reply"
+            raise wrong_argument("replies", "a list of replies", replies, hint)
+        replies = list(replies)
+        for one in replies:
+            if isinstance(one, type) or not (isinstance(one, _REPLIES) or callable(one)):
+                raise UsageError(f"{described(one)} is not {_A_REPLY}")
         self.name = name
         self.requests: list[ModelRequest] = []
-        self._replies = iter(list(replies))
+        self._replies = iter(replies)
         self._lock = threading.Lock()
 
     async def respond(self, request: ModelRequest) -> ModelReply:
         scripted = self._next(request)
-        if isinstance(scripted, ModelError):
+        if isinstance(scripted, Exception):
             raise scripted
         reply = scripted if isinstance(scripted, ModelReply | str) else scripted(request)
+        if not isinstance(reply, ModelReply | str):
+            given = described(reply)
+            message = f"a function of {self.name} must return a text or a ModelReply, not {given}"
+            raise ModelError(message)
         if isinstance(reply, str):
             data = value_of(reply) if request.output_schema is not None else None
             reply = ModelReply(reply, usage=estimated_usage(request, reply), data=data)

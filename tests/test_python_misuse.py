@@ -1,0 +1,270 @@
+"""Wrong uses of the public API: one clear error each, before anything is done."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from metier import Agent, Catalog, Event, InvalidDocumentError, MetierError, UsageError, tool
+from metier.mcp import asgi_app
+from metier.run.models import ScriptedModel, model_for
+from metier.testing import (
+    ModelReply,
+    ModelRequest,
+    RecordedModel,
+    Workspace,
+    assert_injected,
+    assert_which,
+)
+
+Call = Callable[[Catalog], object]
+CLERK = Agent("clerk", "Answers letters.")
+
+
+@pytest.fixture
+def catalog(metier_workspace: Workspace) -> Catalog:
+    metier_workspace.skill("pdf-tables", "Extracts tables from PDF files.")
+    return metier_workspace.catalog()
+
+
+def double(number: int) -> int:
+    return 2 * number
+
+
+class Numbers:
+    """Has no name."""
+
+    async def respond(self, request: ModelRequest) -> ModelReply:
+        return ModelReply(request.system)
+
+
+async def _in_a_loop(call: Callable[[], object]) -> None:
+    call()
+
+
+async def _listen(_event: Event) -> None: ...
+
+
+def wrong(value: Any) -> Any:
+    """A value that no type checker lets through."""
+    return value
+
+
+A_MODEL = "'model' must be a name such as openai:gpt-5, or an object with a 'name' and 'async def"
+TOOLS = "'tools' must be a list of functions and of names of tools"
+WRONG_USES: dict[str, tuple[Call, str]] = {
+    "a model that is None": (lambda c: c.run_sync(CLERK, "x", model=wrong(None)), A_MODEL),
+    "a model that is a number": (lambda c: c.run_sync(CLERK, "x", model=wrong(5)), "not 5"),
+    "a model without a name": (lambda c: c.run_sync(CLERK, "x", model=wrong(Numbers())), "Numbers"),
+    "a class as a model": (
+        lambda c: c.run_sync(CLERK, "x", model=wrong(ScriptedModel)),
+        "not the class ScriptedModel",
+    ),
+    "a stream of no model": (lambda c: c.stream(CLERK, "x", model=wrong(None)), A_MODEL),
+    "an agent without a model": (lambda _: Agent("a", "b", model=wrong(None)), A_MODEL),
+    "a task that is None": (lambda c: c.run_sync(CLERK, wrong(None)), "'task' must be a text, not"),
+    "an agent that is a mapping": (
+        lambda c: c.run_sync(wrong({"agentId": "a"}), "x"),
+        "'agent' must be the id of an agent, or an Agent, not a dict",
+    ),
+    "a listener that is a number": (
+        lambda c: c.run_sync(CLERK, "x", on_event=wrong(5)),
+        "'on_event' must be a function, not 5",
+    ),
+    "an async listener": (
+        lambda c: c.run_sync(CLERK, "x", on_event=wrong(_listen)),
+        "'on_event' must not be async",
+    ),
+    "a profile that is added": (lambda c: c.add(wrong({})), "'agent' must be an Agent, not a dict"),
+    "a run id that is None": (lambda c: c.resume_sync(wrong(None)), "'run_id' must be a text"),
+    "a run inside a loop": (
+        lambda c: asyncio.run(_in_a_loop(lambda: c.run_sync(CLERK, "x"))),
+        "cannot be called inside a running event loop",
+    ),
+    "tools in a text": (lambda _: Agent("a", "b", tools="double"), f"{TOOLS}, not the text 'dou"),
+    "one tool": (lambda _: Agent("a", "b", tools=wrong(double)), f"{TOOLS}, not a function"),
+    "the result of a tool": (
+        lambda _: Agent("a", "b", tools=wrong([double(2)])),
+        f"{TOOLS}; 4 is in it",
+    ),
+    "a class as a tool": (lambda _: Agent("a", "b", tools=[Numbers]), "the class Numbers is in it"),
+    "a lambda": (lambda _: Agent("a", "b", tools=[lambda: 1]), "not a valid tool name"),
+    "a tool with *args": (lambda _: Agent("a", "b", tools=[print]), "the function 'print' takes"),
+    "@tool of a text": (lambda _: wrong(tool)("name"), "must be a function, not the text 'name'"),
+    "@tool of a built-in": (lambda _: tool(len), "the function 'len' cannot be marked as a tool"),
+    "a name that is a number": (lambda _: tool(name=wrong(5)), "'name' must be a text or None"),
+    "instructions that are None": (
+        lambda _: Agent("a", "b", instructions=wrong(None)),
+        "'instructions' must not be None",
+    ),
+    "more that is a list": (lambda _: Agent("a", "b", more=wrong([])), "'more' must be a mapping"),
+    "a field in more": (
+        lambda _: Agent("a", "b", more={"agentId": "x"}),
+        "'agentId' is not one of",
+    ),
+    "an agent of a path": (lambda _: Agent.of(wrong("agents/a.yaml")), "'profile' must be a profi"),
+    "a state of runs": (lambda c: c.runs(state=wrong("done")), "'state' must be one of pending, r"),
+    "no limit of runs": (
+        lambda c: c.runs(limit=wrong(None)),
+        "'limit' must be a whole number from",
+    ),
+    "runs of an Agent": (
+        lambda c: c.runs(agent=wrong(CLERK)),
+        "'agent' must be a text, not an Age",
+    ),
+    "a run that is a number": (lambda c: c.run_result(wrong(5)), "'run_id' must be a text, not 5"),
+    "a limit of reports": (lambda c: c.reports(-1), "'limit' must be a whole number from 0 on"),
+    "a report that is None": (
+        lambda c: c.report(wrong(None)),
+        "'report_id' must be a text, not No",
+    ),
+    "which of a list": (lambda c: c.which(wrong(["x"])), "'task' must be a text, not a list"),
+    "which of a host": (lambda c: c.which("x", host=wrong(5)), "'host' must be a text or None"),
+    "which up to a text": (lambda c: c.which("x", limit=wrong("a")), "'limit' must be a whole num"),
+    "a capability in a text": (
+        lambda c: c.resolve("web-search"),
+        "'requires' must be a list of texts, not the text 'web-search'",
+    ),
+    "a capability of a number": (lambda c: c.resolve(wrong([5])), "list of texts; 5 is in it"),
+    "a mode": (lambda c: c.resolve(["a"], mode=wrong("fast")), "'mode' must be one of strict, bes"),
+    "a policy of numbers": (
+        lambda c: c.resolve(["a"], policy=wrong({"min-total-score": 0.5})),
+        "'min-total-score' must be a text, not 0.5",
+    ),
+    "a policy in a list": (
+        lambda c: c.resolve(["a"], policy=wrong(["x"])),
+        "'policy' must be a mapp",
+    ),
+    "a decision": (
+        lambda c: c.resolve(
+            ["a"], policy={"on-missing-required": "offer-emulation"}, decide=wrong(lambda _: "yes")
+        ),
+        "'decision' must be one of emulate, continue-with-partial, abort, not the text 'yes'",
+    ),
+    "messages with roles": (
+        lambda c: c.inject(wrong([{"role": "user", "content": "x"}])),
+        "'messages' must be a text or a list of texts; a dict is in it",
+    ),
+    "core abilities in a text": (lambda c: c.inject("x", core="style"), "'core' must be a list of"),
+    "a budget in a text": (
+        lambda c: c.inject("x", budget=wrong("a")),
+        "'budget' must be a whole n",
+    ),
+    "a task for agents": (
+        lambda c: c.select_agents(wrong(None)),
+        "'task' must be a text, not None",
+    ),
+    "settings in a mapping": (
+        lambda c: Catalog.open(c.workspace, config=wrong({})),
+        "'config' must be a metier.Config, not a dict",
+    ),
+    "a root that is a number": (lambda _: Catalog.open(wrong(5)), "'root' must be a path, not 5"),
+    "an application without a catalog": (lambda _: asgi_app(wrong(".")), "must be an open Catalog"),
+    "a host in a text": (lambda c: asgi_app(c, allow_hosts="example.org"), "'allow_hosts' must be"),
+    "no requests at once": (lambda c: asgi_app(c, max_requests=0), "whole number from 1 on, not 0"),
+    "a script in a text": (lambda _: ScriptedModel("hello"), "'replies' must be a list of replies"),
+    "a script of numbers": (
+        lambda _: ScriptedModel(wrong([5])),
+        "5 is not a text, a ModelReply, a",
+    ),
+    "a recorded name": (
+        lambda _: RecordedModel("x.json", wrong("offline")),
+        "'model' must be an ob",
+    ),
+    "a model that is no name": (
+        lambda _: model_for(wrong(None)),
+        "'name' must be a text, not None",
+    ),
+    "skills in a list": (
+        lambda c: assert_which(c, "x", wrong(["pdf-tables"])),
+        "'skills' must be a text, not a list",
+    ),
+    "a text as a result": (lambda _: assert_injected(wrong("x"), "a"), "what inject or run return"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG_USES)
+def test_a_wrong_argument_is_named_with_what_is_expected(name: str, catalog: Catalog) -> None:
+    call, said = WRONG_USES[name]
+    with pytest.raises(UsageError) as caught:
+        call(catalog)
+    assert said in caught.value.message
+    assert "\n" not in caught.value.message
+    assert catalog.runs() == []
+
+
+def test_a_text_in_place_of_a_list_is_hinted_at_as_a_list(catalog: Catalog) -> None:
+    with pytest.raises(UsageError) as caught:
+        catalog.resolve("web-search")
+    assert caught.value.hint == "requires=['web-search']"
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [("a text", "must answer with a ModelReply, not the text 'a text'"), (None, "not None")],
+)
+def test_a_model_that_answers_with_something_else_is_named(
+    answer: object, said: str, catalog: Catalog
+) -> None:
+    class Odd:
+        name = "odd:model"
+
+        async def respond(self, request: ModelRequest) -> Any:
+            assert request.messages
+            return answer
+
+    (error,) = catalog.run_sync(CLERK, "x", model=Odd()).errors
+    assert (error.code, said in error.message) == ("MODEL_ERROR", True)
+    assert "odd:model" in error.message
+
+
+def test_a_model_that_cannot_be_awaited_is_named(catalog: Catalog) -> None:
+    class Blocking:
+        name = "blocking:model"
+
+        def respond(self, request: ModelRequest) -> ModelReply:
+            return ModelReply(request.system)
+
+    (error,) = catalog.run_sync(CLERK, "x", model=wrong(Blocking())).errors
+    assert error.message == "the model blocking:model cannot be awaited: write 'async def respond'"
+
+
+def test_a_script_may_raise_any_exception(catalog: Catalog) -> None:
+    (error,) = catalog.run_sync(CLERK, "x", model=ScriptedModel([ValueError("no luck")])).errors
+    assert "no luck" in error.message
+
+
+def test_a_type_without_a_schema_is_told_in_one_line() -> None:
+    class Odd: ...
+
+    def use(odd: Odd) -> int:
+        return id(odd)
+
+    use.__annotations__["odd"] = Odd
+    with pytest.raises(UsageError) as caught:
+        Agent("a", "b", tools=[use])
+    assert "'use' has a parameter of a type without schema" in caught.value.message.replace(
+        "test_a_type_without_a_schema_is_told_in_one_line.<locals>.", ""
+    )
+    assert "\n" not in caught.value.message
+
+
+def test_a_workspace_of_a_test_is_not_left(metier_workspace: Workspace, tmp_path: Path) -> None:
+    for path in ("../beside.txt", str(tmp_path / "beside.txt")):
+        with pytest.raises(UsageError, match="outside of the workspace"):
+            metier_workspace.write(path, "x")
+    assert not (tmp_path / "beside.txt").exists()
+
+
+def test_wrong_fields_of_an_agent_are_errors_of_its_document() -> None:
+    for name, value in (
+        ("tags", "x"),
+        ("workflow", [5]),
+        ("model", "gpt-5"),
+        ("more", {"limts": {}}),
+    ):
+        with pytest.raises(InvalidDocumentError):
+            Agent("a", "b", **wrong({name: value}))
+    assert issubclass(InvalidDocumentError, MetierError)
