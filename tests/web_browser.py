@@ -81,7 +81,7 @@ class Opened:
     def __init__(self, browser: "Browser", told: dict[str, str]) -> None:
         self.browser = browser
         self.url = told["url"].rstrip("/")
-        context = browser.new_context()
+        context = self.stranger()
         page = context.new_page()
         with way_in(told["open"]) as file:
             page.goto(file.as_uri())
@@ -90,7 +90,13 @@ class Opened:
         context.close()
 
     def context(self, **options: Any) -> "BrowserContext":
-        return self.browser.new_context(storage_state=self.state, **options)
+        return self.stranger(storage_state=self.state, **options)
+
+    def stranger(self, **options: Any) -> "BrowserContext":
+        """A context that has not come in. It waits long: a busy machine is slow, not wrong."""
+        context = self.browser.new_context(**options)
+        context.set_default_timeout(MILLISECONDS)
+        return context
 
 
 class Watched:
@@ -99,7 +105,6 @@ class Watched:
     def __init__(self, page: "Page") -> None:
         self.page = page
         self.problems: list[str] = []
-        page.set_default_timeout(MILLISECONDS)
         page.add_init_script(_LISTEN)
         page.on("console", self._console)
         page.on("pageerror", lambda error: self.problems.append(f"error: {error}"))

@@ -278,7 +278,7 @@ def test_pages_work_without_scripts(opened: Opened) -> None:
 
 
 def test_another_browser_does_not_get_in(opened: Opened) -> None:
-    context = opened.browser.new_context(base_url=opened.url)
+    context = opened.stranger(base_url=opened.url)
     page = context.new_page()
     answer = page.goto("/overview")
     assert answer is not None

@@ -78,7 +78,7 @@ def _start_of(content: str, text: str, at: int) -> int:
 def _between(text: str, injection: Injection) -> Iterator[Piece]:
     """The cards of a text and what is around them."""
     cards, at = {one.item.id for one in injection.injected_cards}, 0
-    for found in _REFERENCE.finditer(text):
+    for found in _REFERENCE.finditer(text) if cards else ():
         if found[2] in cards:
             if found.start() > at:
                 yield Piece("frame", "", text[at : found.start()])

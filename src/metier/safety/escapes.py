@@ -10,6 +10,8 @@ _HIDDEN = re.compile(
     "\ufeff\ufff9-\ufffb\U000e0000-\U000e0fff]"
 )
 """Controls except tab, LF and CR; bidi, zero-width and tag characters. U+FE0F stays."""
+_HIDDEN_ASCII = dict.fromkeys([*range(9), 11, 12, *range(14, 32), 127])
+"""For `str.translate`, which reads ASCII several times faster than a regular expression does."""
 
 
 def escaped_json(text: str) -> str:
@@ -24,4 +26,6 @@ def _json_escape(found: re.Match[str]) -> str:
 
 def visible(text: str) -> str:
     r"""`text` with control, bidi and invisible characters escaped, like `\u202e`."""
+    if text.isascii() and len(text.translate(_HIDDEN_ASCII)) == len(text):
+        return text
     return _HIDDEN.sub(lambda found: ascii(found[0])[1:-1], text)

@@ -36,6 +36,7 @@ HOME = "overview"
 _MOST_FIELDS = 200
 _STATUS = ((NotFoundError, 404), (UsageError, 400), (TrustError, 403))
 _INTERNAL = MetierError("the page failed", code="INTERNAL", hint="the terminal says why")
+_PAGES = "the menu has all pages; Catalog finds documents by name"
 _WAY_IN = "run metier web again, and use the address that it prints or opens"
 
 
@@ -130,7 +131,7 @@ class Inspector:
                 return await self._reading.ask(plain, computes=page.computes)
             except Exception as error:
                 known, status = _known(error)
-                return PlainJson({"error": _told(known)}, status)
+                return PlainJson({"error": self._told(known)}, status)
 
         return answer
 
@@ -154,8 +155,13 @@ class Inspector:
     def problem(self, request: Request, error: Exception) -> Response:
         """A page that says what went wrong."""
         known, status = _known(error)
-        values = {**self._around(request), "error": _told(known), "status": status}
+        values = {**self._around(request), "error": self._told(known), "status": status}
         return html("problem.html", values, status)
+
+    def _told(self, error: MetierError) -> Data:
+        """What is shown of an error: without the values of secrets, like every page."""
+        fields = ("code", "message", "where", "hint")
+        return self._reading.redactor.value({name: getattr(error, name) for name in fields})
 
     # Changes
 
@@ -273,19 +279,12 @@ def _own_address(given: str) -> str:
 def _known(error: Exception) -> tuple[MetierError, int]:
     """The error to show and its status; an unexpected error goes to the log only."""
     if isinstance(error, HTTPException):
-        code = {404: "NOT_FOUND", 405: "METHOD_NOT_ALLOWED"}.get(error.status_code, "REFUSED")
+        if error.status_code == 404:
+            return NotFoundError("there is no such page", hint=_PAGES), 404
+        code = "METHOD_NOT_ALLOWED" if error.status_code == 405 else "REFUSED"
         hint = _WAY_IN if error.status_code == 403 else ""
         return MetierError(error.detail, code=code, hint=hint), error.status_code
     if isinstance(error, MetierError):
         return error, next((status for kind, status in _STATUS if isinstance(error, kind)), 500)
     log.error("a page failed", exc_info=error)
     return _INTERNAL, 500
-
-
-def _told(error: MetierError) -> Data:
-    return {
-        "code": error.code,
-        "message": error.message,
-        "where": error.where,
-        "hint": error.hint,
-    }

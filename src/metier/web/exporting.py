@@ -142,6 +142,7 @@ class Exporter:
 
     def _problem(self, error: MetierError) -> str:
         told = {"code": error.code, "message": error.message, "hint": error.hint, "where": ""}
+        told = self._catalog.redactor.value(told)
         values = {**self._around("overview"), "error": told, "status": "Not shown"}
         return environment().get_template("problem.html").render(values)
 

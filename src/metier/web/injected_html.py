@@ -62,6 +62,6 @@ def _ability(one: Shown, most: float) -> str:
     why = f'<span class="soft small">required by {text_html(by)}</span>' if by else ""
     return (
         f'<li><div class="line">{_link("ability", one["id"], 100)}{badge}{why}'
-        f'<span class="evidence">{one["score"]:g}</span></div>'
+        f'<span class="evidence">{one["score"]:.1f}</span></div>'
         f"{stacked(parts, most, label=one['id'])}</li>"
     )

@@ -1,6 +1,7 @@
 """Names that a field completes."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 from markupsafe import Markup
@@ -8,15 +9,15 @@ from markupsafe import Markup
 from metier.web.rows import text_html
 
 
+@dataclass(frozen=True)
 class Offered:
     """Names in order; as JSON a list, as HTML the options of a `datalist`, made once."""
 
-    def __init__(self, names: Sequence[str]) -> None:
-        self.names = list(names)
+    names: Sequence[str]
 
     @cached_property
     def options(self) -> Markup:
         return Markup("".join(f'<option value="{text_html(name)}">' for name in self.names))
 
     def to_json(self) -> list[str]:
-        return self.names
+        return list(self.names)

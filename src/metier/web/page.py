@@ -36,6 +36,15 @@ class View:
         """As `cached`, for half a minute at most: for what depends on files of hosts, too."""
         return self.cached((key, int(time.monotonic() // 30)), make)
 
+    def latest(self, key: Hashable, make: Callable[[], T]) -> T:
+        """As `briefly`, but only for the last key: for answers that are too large to keep many."""
+        whole, kept = (key, int(time.monotonic() // 30)), self.cached("latest", dict[Hashable, T])
+        if whole not in kept:
+            made = make()
+            kept.clear()
+            kept[whole] = made
+        return kept[whole]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:

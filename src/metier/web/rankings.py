@@ -28,10 +28,11 @@ def _item(one: Mapping[str, Any], most: float, threshold: float, query: Query) -
         Part(label, one["parts"][key], f"t{number}")
         for number, (key, label) in enumerate(named, start=1)
     ]
+    about = " · ".join(filter(None, (_words(one), _why(one, query))))
     return (
         f"<li>{_line(one)}{stacked(parts, most, mark=threshold, label=one['name'])}"
         f'<p class="small">{pieces_html(one["text"])}{"…" if one["isCut"] else ""}</p>'
-        f'<p class="small soft">{_words(one)}{_why(one, query)}</p></li>'
+        f'<p class="small soft">{about}</p></li>'
     )
 
 
@@ -50,8 +51,7 @@ def _words(one: Mapping[str, Any]) -> str:
     found = [(field, words[:_MOST_WORDS]) for field, words in one["matched"].items()]
     found.append(("related", one["related"][:_MOST_WORDS]))
     found.append(("says it is not for", one["against"]))
-    told = [f"{title}: {', '.join(words)}; " for title, words in found if words]
-    return text_html("".join(told))
+    return text_html("; ".join([f"{title}: {', '.join(words)}" for title, words in found if words]))
 
 
 def _why(one: Mapping[str, Any], query: Query) -> str:

@@ -10,6 +10,7 @@ from typing import TypeVar
 from metier.catalog import Catalog
 from metier.errors import StoreError
 from metier.flow.boundary import Boundary
+from metier.safety.redactor import NOTHING, Redactor
 from metier.serving.catalog_thread import CatalogThread, trust_stamp
 
 T = TypeVar("T")
@@ -27,6 +28,8 @@ class CatalogSource:
     def __init__(self, boundary: Callable[[], Boundary], *, home: str = "") -> None:
         self._boundary = boundary
         self._home = home
+        self.redactor: Redactor = NOTHING
+        """Of the catalog that was opened last; errors are shown when none is at hand."""
 
     @contextmanager
     def opened(self) -> Iterator[Catalog]:
@@ -43,6 +46,7 @@ class CatalogSource:
             catalog.refresh()
             catalog.prepare_for_reading()
         with catalog:
+            self.redactor = catalog.redactor
             yield catalog
 
     def refresh(self) -> None:
@@ -67,6 +71,7 @@ class CatalogSource:
     def writable(self) -> Iterator[Catalog]:
         """The catalog with all that the user's trust allows, for what a POST asks for."""
         with Catalog.within(self._boundary(), home=self._home) as catalog:
+            self.redactor = catalog.redactor
             yield catalog
 
 
@@ -101,6 +106,11 @@ class Reading:
         """The answer to a question; one that computes much has a thread of its own."""
         thread = self._slow if computes else self._quick
         return await thread.ask(question)
+
+    @property
+    def redactor(self) -> Redactor:
+        """Removes the values of secrets from errors."""
+        return self._source.redactor
 
     @property
     def writable(self) -> Callable[[], AbstractContextManager[Catalog]]:

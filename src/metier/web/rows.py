@@ -26,16 +26,18 @@ def rows_html(table: Table) -> Markup:
 
 def head_html(table: Table) -> Markup:
     """The row of titles; htmx replaces only the table when one is followed."""
-    return Markup("".join([_title(table, column) for column in table.columns]))
+    links = zip(table.columns, table.sort_links(), strict=True)
+    at = text_html(f"#{table.element}")
+    return Markup("".join([_title(table, column, to, at) for column, to in links]))
 
 
-def _title(table: Table, column: Column) -> str:
+def _title(table: Table, column: Column, link: str, at: str) -> str:
     hint = f' title="{text_html(column.hint)}"' if column.hint else ""
     start = f'<th scope="col" class="{column.kind}" aria-sort="{table.sorted_as(column)}"{hint}>'
     title = text_html(column.title)
     if not column.sorts:
         return f"{start}{title}</th>"
-    to, at = escape(table.sort_link(column)), text_html(f"#{table.element}")
+    to = escape(link)
     swap = f'hx-target="{at}" hx-select="{at}" hx-swap="outerHTML" hx-push-url="true"'
     return f'{start}<a href="{to}" hx-get="{to}" {swap}>{title}</a></th>'
 
@@ -91,7 +93,8 @@ def _picture(value: Any, _to: str) -> str:
 
 def text_html(value: Any) -> str:
     """A value escaped, with invisible characters written out."""
-    return _escaped(value) if type(value) is str else str(escape(shown(value)))
+    is_short = type(value) is str and len(value) <= LONGEST_CELL
+    return _escaped(value) if is_short else str(escape(shown(value)))
 
 
 @lru_cache(maxsize=4_096)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from metier.web.page import View
-from metier.web.query import Query, address
+from metier.web.query import Query, address, encoded
 
 Row = Mapping[str, Any]
 Kind = Literal["text", "id", "number", "badge", "time", "long", "bar"]
@@ -99,10 +99,20 @@ class Table:
 
     def sort_link(self, column: Column) -> str:
         """Sorts by a column, or turns its order round."""
+        return self._link(sort=self._order_by(column), page=None)
+
+    def sort_links(self) -> list[str]:
+        """The same for all columns; the rest of the address is encoded once."""
+        sort = self.asked.key("sort")
+        rest = self.query.replaced({sort: None, self.asked.key("page"): None}).encoded()
+        start = f"/{self.page_name}?{rest}{'&' if rest else ''}"
+        return [f"{start}{encoded([(sort, self._order_by(one))])}" for one in self.columns]
+
+    def _order_by(self, column: Column) -> str:
         is_same = self.asked.sort == column.key
         usual = "-" if column.kind in ("number", "bar", "time") else ""
         sign = ("" if self.asked.descending else "-") if is_same else usual
-        return self._link(sort=f"{sign}{column.key}", page=None)
+        return f"{sign}{column.key}"
 
     def page_link(self, number: int) -> str:
         return self._link(page=number if number > 1 else None)

@@ -113,7 +113,7 @@ def build(view: View) -> Data:
     usual = {"limit": DEFAULT_ABILITIES, "budget": DEFAULT_MAX_TOKENS}
     if not asked.text:
         return {**data, "usual": usual, "answer": None, "command": []}
-    answer = view.briefly(("answer", asked), lambda: _answer(view.catalog, asked, excluded))
+    answer = view.latest(asked, lambda: _answer(view.catalog, asked, excluded))
     return {
         **data,
         "usual": usual,
@@ -148,6 +148,7 @@ def _answer(catalog: Catalog, asked: Asked, excluded: Sequence[tuple[str, str]])
         "cardBudget": config.max_tokens,
         "parts": _gauge(pieces, sizes, injection.tokens),
         "pieces": _shown(pieces, sizes),
+        "documents": len([piece for piece in pieces if piece.id]),
         "abilities": _ranking(injection),
         "cards": [
             {"id": one.item.id, "score": one.score, "threshold": one.item.confidence_threshold}

@@ -90,7 +90,12 @@ def _pairs(view: View, found: OverlapMap, place: int, cluster: int) -> Table:
         Column("shared", "Both have", "long", sorts=False),
     ]
     made = table_of(
-        view, columns, rows, sort="-overlap", noun="pair", empty="no two skills compete"
+        view,
+        columns,
+        rows,
+        sort="-overlap",
+        noun="pair",
+        empty="no two skills compete; a lower overlap shows more",
     )
     return replace(made, rows=[_with_words(found, row) for row in made.rows])
 
