@@ -36,7 +36,7 @@ def redacted_output(redactor: Callable[[], Redactor]) -> Iterator[None]:
     before = sys.stdout, sys.stderr
     for stream in before:
         _make_unicode(stream)
-    sys.stdout, sys.stderr = (RedactedStream(one, redactor) for one in before)  # type: ignore[assignment]  # a stream to all who write
+    sys.stdout, sys.stderr = (RedactedStream(one, redactor) for one in before)
     try:
         yield
     finally:

@@ -7,8 +7,22 @@ a text through to it.
 import re
 from collections.abc import Iterator, Sequence
 
-from metier.safety.letters import AMBIGUOUS, BLOCKER, FILLERS, letters, plain_letters
-from metier.safety.lookalikes import OTHER_CODE, SEVERAL_CODE, SIGN_CODE, shape, without_ligatures
+from metier.safety.letters import (
+    AMBIGUOUS,
+    BLOCKER,
+    FILLERS,
+    LIKE_LATIN,
+    letters,
+    plain_letters,
+)
+from metier.safety.lookalikes import (
+    OTHER_CODE,
+    SEVERAL_CODE,
+    SIGN_CODE,
+    SYMBOL_CODE,
+    shape,
+    without_ligatures,
+)
 
 _LARGEST_CACHE = 20_000
 _UNCERTAIN = AMBIGUOUS + bytes([OTHER_CODE])
@@ -18,7 +32,8 @@ _INSIDE = re.compile(f"previous(?:{_fillers}|instructions)".encode())
 _TAG_START = re.compile(rb"<[/A-Za-z|?!]")
 _QUOTED_BRACKET = re.compile(rb"[\"'][^\"'<>]*[<>][^\"']*[\"']")
 _MARKS = (b"<", b"](", b"][", b"[^", b"\\")
-"""Without any of them there is no markup."""
+"""Without any of them, or a group in brackets beside a letter, there is no markup."""
+_GROUPS_AT_WORDS = tuple(re.compile(end + rb"[A-Za-z]") for end in (rb"\]", rb"\}", rb"%>", rb"%%"))
 _BOX = re.compile(rb"\[[ xX]\] ")
 """Of a task item."""
 _NEAR = 64
@@ -31,6 +46,17 @@ def may_contain_phrase(text: str, shown: bytes) -> bool:
     """Whether `text`, of which `shown` is the shape, may contain a phrase in any disguise."""
     if SEVERAL_CODE in shown:
         shown = shape(without_ligatures(text))
+    return any(map(_may_contain, _variants(shown)))
+
+
+def _variants(shown: bytes) -> Iterator[bytes]:
+    """A shape as it is, and with the symbols in words read as foreign letters."""
+    yield shown
+    if SYMBOL_CODE in shown and _SYMBOL_IN_WORD.search(shown) is not None:
+        yield shown.translate(_SYMBOL_AS_OTHER)
+
+
+def _may_contain(shown: bytes) -> bool:
     plain = _decoded(_BOX.sub(b"    ", shown))
     is_certain = len(plain.translate(None, _UNCERTAIN)) == len(plain)
     has_parts = not is_certain or _has_parts(plain)
@@ -49,8 +75,18 @@ def may_contain_phrase(text: str, shown: bytes) -> bool:
     return False
 
 
+_SYMBOL_IN_WORD = re.compile(
+    b"%b(?:[%b]|(?<=[%b].))" % (bytes([SYMBOL_CODE]), LIKE_LATIN, LIKE_LATIN)
+)
+_SYMBOL_AS_OTHER = bytes.maketrans(bytes([SYMBOL_CODE]), bytes([OTHER_CODE]))
+
+
 def _patterns(plain: bytes) -> Iterator[re.Pattern[bytes]]:
     """Patterns for the markup that other readings leave out, as far as they differ."""
+    if any(end.search(plain) is not None for end in _GROUPS_AT_WORDS):
+        from metier.safety.markup import MARKUP_BYTES
+
+        yield MARKUP_BYTES[-1]
     if not any(mark in plain for mark in _MARKS):
         return
     from metier.safety.markup import MARKUP_BYTES, TAG_BYTES  # few names have markup
@@ -62,7 +98,7 @@ def _patterns(plain: bytes) -> Iterator[re.Pattern[bytes]]:
     yield from MARKUP_BYTES[:2]
     if _QUOTED_BRACKET.search(plain) is not None:
         tags = _spans(TAG_BYTES[0], plain)
-        for tag, pattern in zip(TAG_BYTES[1:], MARKUP_BYTES[2:], strict=True):
+        for tag, pattern in zip(TAG_BYTES[1:], MARKUP_BYTES[2:-1], strict=True):
             if _spans(tag, plain) != tags:
                 yield pattern
 
@@ -89,8 +125,13 @@ def _ends(piece: bytes) -> bytes:
     return first + BLOCKER + last if is_long else piece
 
 
+_STARTS_OF_ENTITIES = (b"&", b"\\u", b"\\x", b"\\U")
+_LETTER_OF_ADDRESS = re.compile(rb"%(?:[4-7][0-9A-Fa-f]|3[Aa])")
+
+
 def _decoded(shown: bytes) -> bytes:
-    if b"&" not in shown and b"\\u" not in shown and b"\\x" not in shown:
+    is_encoded = b"%" in shown and _LETTER_OF_ADDRESS.search(shown) is not None
+    if not is_encoded and not any(start in shown for start in _STARTS_OF_ENTITIES):
         return shown
     from metier.safety.markup import ENTITY_BYTES
 
