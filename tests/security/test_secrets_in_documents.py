@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -106,7 +107,7 @@ def test_neither_a_terminal_nor_its_pager_shows_a_secret(
 @pytest.mark.slow
 def test_no_answer_of_a_tool_of_the_server_has_a_secret(shop: Workspace) -> None:
     session = Session(root=str(shop.root), for_host=True)
-    questions = {
+    questions: dict[str, dict[str, Any]] = {
         "skill_list": {},
         "capability_list": {},
         "context_find": {"task": "deploy the shop"},

@@ -4,15 +4,19 @@ import re
 
 _AMPERSAND = r"&(?:(?:amp|#0*38|#[xX]0*26);)*"
 """May itself be written as an entity, repeatedly."""
-_ENTITY = (
+_COMMON_ENTITY = (
     rf"(?:{_AMPERSAND}(?:#0*(?P<decimal>[0-9]{{1,7}})(?![0-9])"
     r"|#[xX]0*(?P<hexadecimal>[0-9A-Fa-f]{1,6})(?![0-9A-Fa-f])"
     r"|(?P<named>[A-Za-z][A-Za-z0-9]{1,31})(?=;));?"
-    r"|\\[ux](?P<escaped>(?<=u)[0-9A-Fa-f]{4}|(?<=x)[0-9A-Fa-f]{2})"
+    r"|\\[ux](?P<escaped>(?<=u)[0-9A-Fa-f]{4}|(?<=x)[0-9A-Fa-f]{2}))"
+)
+"""An entity of HTML, or an escape as in JSON."""
+_ENTITY = (
+    rf"(?:{_COMMON_ENTITY}"
     r"|(?:\\u\{|\\U00|%(?=[3-7]))(?P<other>(?<=\{)[0-9A-Fa-f]{1,6}(?=\})|(?<=00)[0-9A-Fa-f]{6}"
     r"|(?<=%)[0-9A-Fa-f]{2})\}?)"
 )
-"""An entity of HTML, or an escape as in JSON, in source code, or in an address."""
+"""The same, or an escape as in source code or in an address."""
 _TAG = r"</?[A-Za-z|?][^<>]*>"
 _QUOTED = r"\"[^\"<]*+\"|'[^'<]*+'"
 _TAG_WITH_QUOTES = rf"</?[A-Za-z|?](?:(?:[^<>\"']++|{_QUOTED}|[\"'])*+>|[^<>]*+>)"
@@ -39,17 +43,11 @@ _LINK = (
 )
 """A link without its text: the opening bracket, and the target or label; the reference to a
 footnote; a command of LaTeX."""
-_GROUP = (
-    rf"\{{\{{[^{{}}{_LINE_ENDS}]{{0,60}}\}}\}}|\{{[^{{}}{_LINE_ENDS}]{{0,60}}\}}"
-    rf"|\[[^\[\]{_LINE_ENDS}]{{1,60}}\]|<%[^%{_LINE_ENDS}]{{0,60}}%>|%%[^%{_LINE_ENDS}]{{0,60}}%%"
-)
-"""A tag of a forum, an attribute, or what a template leaves out, wherever it is."""
 _REMOVED = (
     _TAG,
     f"{_COMMENT}|{_TAG}|{_LINK}",
     f"{_COMMENT}|{_TAG_WITH_QUOTES}|{_LINK}",
     f"{_COMMENT}|{_TAG_AS_PARSED}|{_LINK}",
-    _GROUP,
 )
 MARKUP = tuple(re.compile(f"{removed}|{_ENTITY}") for removed in _REMOVED)
 ENTITIES = re.compile(_ENTITY)
@@ -63,7 +61,9 @@ def _uncaptured(pattern: str) -> bytes:
 MARKUP_BYTES = tuple(re.compile(_uncaptured(removed)) for removed in _REMOVED)
 TAG_BYTES = tuple(re.compile(tag.encode()) for tag in (_TAG, _TAG_WITH_QUOTES, _TAG_AS_PARSED))
 """The tags in each reading without markup."""
-ENTITY_BYTES = re.compile(b"(" + _uncaptured(_ENTITY) + b")")
+COMMON_ENTITY_BYTES, ENTITY_BYTES = (
+    re.compile(b"(" + _uncaptured(entity) + b")") for entity in (_COMMON_ENTITY, _ENTITY)
+)
 
 
 def decoded(match: re.Match[str]) -> str:

@@ -32,8 +32,7 @@ _INSIDE = re.compile(f"previous(?:{_fillers}|instructions)".encode())
 _TAG_START = re.compile(rb"<[/A-Za-z|?!]")
 _QUOTED_BRACKET = re.compile(rb"[\"'][^\"'<>]*[<>][^\"']*[\"']")
 _MARKS = (b"<", b"](", b"][", b"[^", b"\\")
-"""Without any of them, or a group in brackets beside a letter, there is no markup."""
-_GROUPS_AT_WORDS = tuple(re.compile(end + rb"[A-Za-z]") for end in (rb"\]", rb"\}", rb"%>", rb"%%"))
+"""Without any of them there is no markup."""
 _BOX = re.compile(rb"\[[ xX]\] ")
 """Of a task item."""
 _NEAR = 64
@@ -83,10 +82,6 @@ _SYMBOL_AS_OTHER = bytes.maketrans(bytes([SYMBOL_CODE]), bytes([OTHER_CODE]))
 
 def _patterns(plain: bytes) -> Iterator[re.Pattern[bytes]]:
     """Patterns for the markup that other readings leave out, as far as they differ."""
-    if any(end.search(plain) is not None for end in _GROUPS_AT_WORDS):
-        from metier.safety.markup import MARKUP_BYTES
-
-        yield MARKUP_BYTES[-1]
     if not any(mark in plain for mark in _MARKS):
         return
     from metier.safety.markup import MARKUP_BYTES, TAG_BYTES  # few names have markup
@@ -98,7 +93,7 @@ def _patterns(plain: bytes) -> Iterator[re.Pattern[bytes]]:
     yield from MARKUP_BYTES[:2]
     if _QUOTED_BRACKET.search(plain) is not None:
         tags = _spans(TAG_BYTES[0], plain)
-        for tag, pattern in zip(TAG_BYTES[1:], MARKUP_BYTES[2:-1], strict=True):
+        for tag, pattern in zip(TAG_BYTES[1:], MARKUP_BYTES[2:], strict=True):
             if _spans(tag, plain) != tags:
                 yield pattern
 
@@ -125,17 +120,19 @@ def _ends(piece: bytes) -> bytes:
     return first + BLOCKER + last if is_long else piece
 
 
-_STARTS_OF_ENTITIES = (b"&", b"\\u", b"\\x", b"\\U")
+_COMMON_STARTS, _RARE_STARTS = (b"&", b"\\u", b"\\x"), (b"\\u{", b"\\U00")
 _LETTER_OF_ADDRESS = re.compile(rb"%(?:[4-7][0-9A-Fa-f]|3[Aa])")
 
 
 def _decoded(shown: bytes) -> bytes:
-    is_encoded = b"%" in shown and _LETTER_OF_ADDRESS.search(shown) is not None
-    if not is_encoded and not any(start in shown for start in _STARTS_OF_ENTITIES):
+    is_rare = any(start in shown for start in _RARE_STARTS)
+    is_rare = is_rare or (b"%" in shown and _LETTER_OF_ADDRESS.search(shown) is not None)
+    if not is_rare and not any(start in shown for start in _COMMON_STARTS):
         return shown
-    from metier.safety.markup import ENTITY_BYTES
+    from metier.safety.markup import COMMON_ENTITY_BYTES, ENTITY_BYTES
 
-    parts = ENTITY_BYTES.split(shown)
+    pattern = ENTITY_BYTES if is_rare else COMMON_ENTITY_BYTES
+    parts = pattern.split(shown)
     parts[1::2] = map(_ENTITIES.__getitem__, parts[1::2])
     return b"".join(parts)
 
