@@ -51,7 +51,7 @@ site: $(SITE)/.installed
 	$(SITE)/bin/python tools/site.py
 
 soak: $(VENV)/.installed-dev
-	-$(PIP) install --constraint constraints.txt --only-binary :all: atheris  # without it fuzzing is skipped
+	-$(PIP) $(HASHED) requirements/fuzz.txt --only-binary :all:  # without it fuzzing is skipped
 	METIER_SOAK=1 $(BIN)/pytest -n 2 --dist loadgroup
 
 live: $(VENV)/.installed-dev

@@ -310,6 +310,42 @@ KNOWN |= {
     "brackets": joined("] [", ") (", "} {", start="[", end="]"),
 }
 
+KNOWN |= {
+    "currency signs": letters_from(
+        {
+            **{"n": "₦", "p": "₱", "c": "₵¢", "s": "₴", "t": "₮₸", "e": "€", "a": "₳", "d": "₫"},
+            **{"g": "₲", "o": "¤", "u": "₪", "r": "₹"},
+        },
+        0.3,
+    ),
+    "emoji for letters": letters_from(
+        {
+            "a": "🅰",
+            "b": "🅱",
+            "o": "🅾⭕",
+            "p": "🅿",
+            "i": "ℹ",
+            "v": "✔♈",
+            "t": "✝",
+            "s": "💲",
+            "u": "⛎",
+        },
+        0.5,
+    ),
+    "musical and technical signs": letters_from(
+        {
+            **{"i": "♩↑⎮", "o": "⏺⎔⌀", "t": "⊤⍑", "n": "⋂", "u": "⋃", "v": "⋁", "a": "⋀", "e": "⋲"},
+            **{"c": "⊂", "s": "𝄞"},
+        },
+        0.3,
+    ),
+    "escapes in addresses": some(lambda one: f"%{ord(one):02X}"),
+    "code points in braces": some(lambda one: f"\\u{{{ord(one):x}}}"),
+    "long code points": some(lambda one: f"\\U{ord(one):08x}"),
+    "a block comment": joined("\n * ", "\n* ", start="/* ", end=" */"),
+    "lines of a diff": joined("\n+", "\n+ ", "\n- ", start="+"),
+}
+
 
 def both(first: Family, second: Family) -> Family:
     """Two disguises at once: the second for the words as the first wrote them."""

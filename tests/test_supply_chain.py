@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-SETS = ("demo", "pip", "release", "site", "test")
+SETS = ("demo", "fuzz", "pip", "release", "site", "test")
 _PIN = re.compile(r"([\w.-]+)==([^\s;\\]+)")
 _HASHED = re.compile(r"[\w.-]+==\S+(?: ; .*)? \\\n(?:    --hash=sha256:[0-9a-f]{64}(?: \\)?\n)+")
 
@@ -66,6 +66,12 @@ def test_make_installs_nothing_without_a_hash_for_the_demo_and_the_tests() -> No
         "$(PIP) install --no-deps --no-build-isolation --editable ."
     ]
     assert "HASHED := install --require-hashes --requirement\n" in text
+
+
+def test_the_fuzzer_is_installed_by_its_hash_or_not_at_all() -> None:
+    recipe = (ROOT / "Makefile").read_text().partition("\nsoak:")[2].partition("\n\n")[0]
+    install = next(line for line in recipe.splitlines() if "$(PIP)" in line)
+    assert install.startswith("\t-$(PIP) $(HASHED) requirements/fuzz.txt")
 
 
 @pytest.mark.slow

@@ -17,6 +17,7 @@ SETS = {
     "pip": ("requirements/pip.in",),
     "demo": ("pyproject.toml", "requirements/build.in", "--extra", "mcp", "--extra", "web"),
     "test": ("pyproject.toml", "requirements/build.in", "--extra", "dev"),
+    "fuzz": ("requirements/fuzz.in",),
     "release": ("requirements/release.in",),
     "site": ("requirements/site.in",),
 }

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from metier.config.lockfile import lock_path, lock_text, read_lock, write_lock
 from metier.config.record import TrustRecord
 from metier.errors import ConfigError, ContractError
 from metier.hook.request import HookRequest
@@ -21,6 +22,7 @@ from metier.parse.yaml import YamlRejectedError, load_yaml
 from metier.safety.disguise import find_overrides
 from metier.safety.naming import may_be_named
 from metier.storage.lightjson import parse
+from metier.values.locks import compared
 
 CORPUS = Path(__file__).parent / "corpus"
 WORKSPACE = "/srv/project"
@@ -128,6 +130,19 @@ def trust_record(data: bytes) -> None:
                 assert not Path(shared).exists()
 
 
+def lock(data: bytes) -> None:
+    """A lock is refused with `ConfigError`, or says the same when it is written and read again."""
+    with _folder() as folder, suppress(ConfigError):
+        Path(lock_path(folder)).write_bytes(data)
+        skills = read_lock(folder)
+        text = lock_text(skills)
+        assert write_lock(folder, skills) == (data != text.encode())
+        again = read_lock(folder)
+        assert lock_text(again) == text
+        assert not compared(skills, again, {})
+        assert len(compared(skills, {}, {})) == len(skills)
+
+
 @contextmanager
 def _folder() -> Iterator[str]:
     folder = tempfile.mkdtemp(prefix="fuzz-")
@@ -139,5 +154,5 @@ def _folder() -> Iterator[str]:
 
 TARGETS: dict[str, Callable[[bytes], None]] = {
     target.__name__: target
-    for target in (front_matter, contract, hook_input, sanitizer, trust_record)
+    for target in (front_matter, contract, hook_input, sanitizer, trust_record, lock)
 }

@@ -78,7 +78,7 @@ def command(
     headings: bool,
     explain: bool,
 ) -> int:
-    """Print the text for a task, exactly as a model receives it.
+    """Print the text for a task as a model receives it, with secrets redacted.
 
     Core abilities come first, then the cards whose keywords occur, then other abilities by score,
     until the token limit is reached. What is skipped, and why, goes to standard error.
@@ -117,7 +117,7 @@ def _print_text(session: Session, injection: Injection) -> None:
     elif sys.stdout.isatty():
         click.echo(printable(injection.text))
     else:
-        sys.stdout.buffer.write(injection.text.encode())
+        sys.stdout.buffer.write(session.redactor.text(injection.text).encode())
 
 
 def _note_issues(session: Session, injection: Injection) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import click
 
+from metier.cli.redacted_output import redacted
 from metier.core.text import one_line as one_line
 
 _BAR = 3  # cells of a full one
@@ -111,8 +112,7 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     widths = _widths(columns, rows, size.columns)
     lines = [click.style(_line(columns, widths, size.columns), bold=True)]
     lines += [_line(row, widths, size.columns) for row in rows]
-    show = click.echo if len(lines) < size.lines else click.echo_via_pager
-    show("\n".join(lines))
+    _print("\n".join(lines), is_long=len(lines) >= size.lines)
 
 
 def _widths(columns: Sequence[str], rows: Sequence[Sequence[str]], room: int) -> list[int]:
@@ -149,7 +149,14 @@ def _cut(text: str, width: int) -> str:
 def paged(lines: Sequence[str]) -> None:
     """Print lines; on a terminal, more than it holds go through the pager."""
     is_long = sys.stdout.isatty() and len(lines) >= _terminal_height()
-    (click.echo_via_pager if is_long else click.echo)("\n".join(lines))
+    _print("\n".join(lines), is_long=is_long)
+
+
+def _print(text: str, *, is_long: bool) -> None:
+    if is_long:
+        click.echo_via_pager(redacted(text))
+    else:
+        click.echo(text)
 
 
 def _terminal_height() -> int:

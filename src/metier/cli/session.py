@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from metier.cli.layout import one_line, print_table, terminal_width, wrapped
+from metier.cli.redacted_output import redacted_output
 from metier.cli.shown import shown_file
 from metier.cli.usage import shared_options
 from metier.config import Config, Settings, read_settings
@@ -383,7 +384,7 @@ def metier_command(
         def wrapper(**given: Any) -> Any:
             shared = {name: given.pop(name) for name in _SHARED if name in given}
             session = Session(**shared, for_host=for_host)
-            with _redacted_errors(session):
+            with redacted_output(lambda: session.redactor), _redacted_errors(session):
                 try:
                     return function(session, **given)
                 except DamagedError:

@@ -88,12 +88,18 @@ def _skill(name: str, entry: Any, path: str) -> LockedSkill:
         contents = Contents(
             files,
             (),
-            *(tuple(map(_text, entry[key])) for key in ("capabilities", "tools", "commands")),
+            *(_texts(entry[key]) for key in ("capabilities", "tools", "commands")),
         )
         origin = {_text(key): _text(value) for key, value in entry.get("origin", {}).items()}
         return LockedSkill(_text(entry["name"]), _text(entry["source"]), contents, origin)
     except (TypeError, KeyError, AttributeError, ValueError):
         raise _invalid(f"the entry of '{name}' is not valid", path) from None
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list):  # a text would be read letter by letter
+        raise TypeError(value)
+    return tuple(map(_text, value))
 
 
 def _value(value: Any) -> str:

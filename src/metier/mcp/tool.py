@@ -95,15 +95,26 @@ class ServedTool:
         return {**args, **{name: int(args[name]) for name in self._whole if name in args}}
 
 
-def from_catalog(question: Callable[[Catalog, Args], dict[str, Any]]) -> Answer:
+Question = Callable[[Catalog, Args], dict[str, Any]]
+
+
+def redacted(question: Question) -> Question:
+    """The same question, with an answer without the values of secrets."""
+    return lambda catalog, args: catalog.redactor.value(question(catalog, args))
+
+
+def from_catalog(question: Question) -> Answer:
+    shown = redacted(question)
+
     async def answer(call: Call) -> CallToolResult:
-        return result(await call.catalog.ask(lambda catalog: question(catalog, call.args)))
+        return result(await call.catalog.ask(lambda catalog: shown(catalog, call.args)))
 
     return answer
 
 
-def cached(question: Callable[[Catalog, Args], dict[str, Any]]) -> Answer:
+def cached(question: Question) -> Answer:
     """An answer that depends on the catalog alone: computed once until the catalog changes."""
+    shown = redacted(question)
     caches: WeakKeyDictionary[Catalog, AnswerCache] = WeakKeyDictionary()
     adding = threading.Lock()
 
@@ -113,7 +124,7 @@ def cached(question: Callable[[Catalog, Args], dict[str, Any]]) -> Answer:
         cache.drop_unless(catalog.version())
         key = json.dumps(args, sort_keys=True)
         if key not in cache.answers:
-            cache.add(key, result(question(catalog, args)))
+            cache.add(key, result(shown(catalog, args)))
         return cache.answers[key]
 
     async def answer(call: Call) -> CallToolResult:

@@ -15,6 +15,8 @@ FILLERS = ("all", "any", "the", "these", "those", "my", "your", "of")
 """Words that may occur inside a phrase."""
 WILD_CODE, _BLOCKER_CODE = 0x9F, 0x9E
 """A foreign letter beside a Latin one, and one apart from them."""
+LIKE_LATIN = rb"A-Za-z\xa0-\xff"
+"""In a shape: letters, and what may be one of several, or is a picture of one."""
 BLOCKER = bytes([_BLOCKER_CODE])
 _CODE_OF_SIGN = dict(zip(EITHER, EITHER_CODES, strict=True))
 _FOREIGN = (OTHER_CODE, WILD_CODE, _BLOCKER_CODE)

@@ -4,6 +4,7 @@ import os
 import unicodedata
 from collections.abc import Callable
 
+_FOREIGN_LETTER = "\u4e00"
 MARK = "\u0300"
 """Replaces every combining mark in `as_ascii`."""
 OTHER = "\x1f"
@@ -27,6 +28,7 @@ _PICTURES = {
     **{"t": "†‡⟙┬╤⊺", "u": "⊔⨆", "v": "√▽▼∇⌄"},
 }
 """Letter → signs that are used for it."""
+PICTURES = "".join(_PICTURES.values())
 _RESEMBLED = {
     **{"0": "o", "1": "i", "3": "e", "4": "a", "5": "s", "6": "bg", "7": "t", "8": "b", "9": "g"},
     **{"@": "a", "$": "s", "!": "i", "|": "i", "+": "t"},
@@ -145,6 +147,11 @@ def without_ligatures(text: str) -> str:
     return text.translate(_EXPANSIONS)
 
 
+def symbols_as_letters(text: str) -> str:
+    """`text` with foreign letters for symbols that look like no Latin letter; same length."""
+    return text.translate(_SYMBOLS_AS_LETTERS)
+
+
 def length_read(character: str) -> int:
     return len(_READINGS[ord(character)])
 
@@ -208,8 +215,9 @@ def _read(shown: str) -> str:
     return OTHER if category[0] in "LN" and not shown.isascii() else " "
 
 
-MARK_CODE, VOID_CODE, OTHER_CODE, SIGN_CODE, SEVERAL_CODE = range(0x80, 0x85)
-"""Codes in a shape: a combining mark, nothing, `OTHER`, a blank, several letters at once."""
+MARK_CODE, VOID_CODE, OTHER_CODE, SIGN_CODE, SEVERAL_CODE, SYMBOL_CODE = range(0x80, 0x86)
+"""Codes in a shape: a combining mark, nothing, `OTHER`, a blank, several letters at once, and a
+blank that might be drawn as a letter: no punctuation."""
 _EITHER_CODE, _PICTURE_CODE = 0xA0, 0xC0
 EITHER_CODES = {_EITHER_CODE + at: EITHER[sign] for at, sign in enumerate(EITHER)}
 PICTURE_CODES = {_PICTURE_CODE + ord(letter) - ord("a"): letter for letter in _PICTURES}
@@ -233,6 +241,8 @@ def _shape(character: str) -> str:
         return chr(MARK_CODE if unicodedata.category(character)[0] == "M" else VOID_CODE)
     if len(set(read)) > 1:
         return chr(SEVERAL_CODE)
+    if read == " " and unicodedata.category(character)[0] == "S":
+        return chr(SYMBOL_CODE)
     return shown if shown.isspace() else chr(_CODES.get(read[0], ord(read[0])))
 
 
@@ -242,7 +252,13 @@ def _expanded(character: str) -> str:
     return unicodedata.normalize("NFKD", character) if is_several else character
 
 
+def _symbol_as_letter(character: str) -> str:
+    is_symbol = not character.isascii() and _SHAPES[ord(character)] == chr(SYMBOL_CODE)
+    return _FOREIGN_LETTER if is_symbol else character
+
+
 _ASCII = _Table(_as_ascii)
 _READINGS = _Table(_reading)
 _SHAPES = _Table(_shape)
 _EXPANSIONS = _Table(_expanded)
+_SYMBOLS_AS_LETTERS = _Table(_symbol_as_letter)

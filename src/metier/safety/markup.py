@@ -4,13 +4,19 @@ import re
 
 _AMPERSAND = r"&(?:(?:amp|#0*38|#[xX]0*26);)*"
 """May itself be written as an entity, repeatedly."""
-_ENTITY = (
+_COMMON_ENTITY = (
     rf"(?:{_AMPERSAND}(?:#0*(?P<decimal>[0-9]{{1,7}})(?![0-9])"
     r"|#[xX]0*(?P<hexadecimal>[0-9A-Fa-f]{1,6})(?![0-9A-Fa-f])"
     r"|(?P<named>[A-Za-z][A-Za-z0-9]{1,31})(?=;));?"
     r"|\\[ux](?P<escaped>(?<=u)[0-9A-Fa-f]{4}|(?<=x)[0-9A-Fa-f]{2}))"
 )
 """An entity of HTML, or an escape as in JSON."""
+_ENTITY = (
+    rf"(?:{_COMMON_ENTITY}"
+    r"|(?:\\u\{|\\U00|%(?=[3-7]))(?P<other>(?<=\{)[0-9A-Fa-f]{1,6}(?=\})|(?<=00)[0-9A-Fa-f]{6}"
+    r"|(?<=%)[0-9A-Fa-f]{2})\}?)"
+)
+"""The same, or an escape as in source code or in an address."""
 _TAG = r"</?[A-Za-z|?][^<>]*>"
 _QUOTED = r"\"[^\"<]*+\"|'[^'<]*+'"
 _TAG_WITH_QUOTES = rf"</?[A-Za-z|?](?:(?:[^<>\"']++|{_QUOTED}|[\"'])*+>|[^<>]*+>)"
@@ -55,7 +61,9 @@ def _uncaptured(pattern: str) -> bytes:
 MARKUP_BYTES = tuple(re.compile(_uncaptured(removed)) for removed in _REMOVED)
 TAG_BYTES = tuple(re.compile(tag.encode()) for tag in (_TAG, _TAG_WITH_QUOTES, _TAG_AS_PARSED))
 """The tags in each reading without markup."""
-ENTITY_BYTES = re.compile(b"(" + _uncaptured(_ENTITY) + b")")
+COMMON_ENTITY_BYTES, ENTITY_BYTES = (
+    re.compile(b"(" + _uncaptured(entity) + b")") for entity in (_COMMON_ENTITY, _ENTITY)
+)
 
 
 def decoded(match: re.Match[str]) -> str:
@@ -64,6 +72,6 @@ def decoded(match: re.Match[str]) -> str:
 
     if match["decimal"]:
         return unescape(f"&#{match['decimal']};")
-    if code := match["hexadecimal"] or match["escaped"]:
+    if code := match["hexadecimal"] or match["escaped"] or match["other"]:
         return unescape(f"&#x{code};")
     return unescape(f"&{match['named']};") if match["named"] else ""

@@ -6,7 +6,7 @@ once as they are and once with digits and signs as the letters that they resembl
 
 import re
 from collections.abc import Iterator, Mapping
-from itertools import islice
+from itertools import islice, product
 from typing import NamedTuple
 
 from metier.safety.letters import FILLERS
@@ -17,11 +17,13 @@ from metier.safety.lookalikes import (
     JSON_COLON,
     OTHER,
     PARAGRAPH,
+    PICTURES,
     WILD,
     as_letters,
     length_read,
     readings,
     shape,
+    symbols_as_letters,
 )
 from metier.safety.markup import ENTITIES, MARKUP, decoded
 from metier.safety.screen import may_contain_phrase
@@ -34,12 +36,17 @@ _END_OF_PARAGRAPH = re.compile(r"\n(?=[ \t]*\n)")
 _END_OF_BLOCK = re.compile(
     r"(?<=[.!?])\n|(?<=[.!?] )\n|\n(?=[ \t>]*(?:[-+*#|]|[0-9]{1,3}[.)])[ \t#])"
 )
-_SHORT_ITEM = r"[ \t>]*+(?:[-+*|]|#{1,6}|//|[0-9]{1,3}[.)])[ \t]++\S++(?:[ \t]++\S++)?+[ \t|]*+"
+_SHORT_ITEM = (
+    r"[ \t>]*+(?:(?:[^\w\s]{1,6}+|[0-9]{1,3}[.)])[ \t]++|[^\w\s\"'`]{1,3}+)"
+    r"\S++(?:[ \t]++\S++)?+[ \t|]*+"
+)
 _BETWEEN_SHORT_ITEMS = re.compile(rf"(?<![^\n])({_SHORT_ITEM})\n(?={_SHORT_ITEM}(?:\n|\Z))")
 """List items, or lines of a comment, of one or two words: a sentence may be written in them."""
 _BOX = re.compile(r"\[[ xX]\] ")
 _KEY_COLON = re.compile(r"([\"'][ \t]*+):(?=\s*+[\"'\[{])")
-_BESIDE_LATIN = re.compile(f"(?<=[a-z]){OTHER}|{OTHER}(?=[a-z])")
+_DEFINITION = re.compile(r"\n([ \t]*)[:~](?=[ \t])")
+_latin = "a-z" + "".join([*EITHER, *PICTURES])
+_BESIDE_LATIN = re.compile(f"(?<=[{_latin}]){OTHER}|{OTHER}(?=[{_latin}])")
 _BESIDE_WILD = re.compile(f"(?<={WILD}){OTHER}|{OTHER}(?={WILD})")
 
 _BETWEEN_LETTERS = dict.fromkeys(map(ord, f" {DIGITS}{PARAGRAPH}"))
@@ -112,11 +119,11 @@ def find_phrases(text: str, shown: bytes | None = None) -> list[Phrase]:
 
 def read_closely(text: str) -> list[Phrase]:
     """Like `find_phrases`, without the screen."""
-    marked = _marked(text)
     found: dict[str, int] = {}
     seen: set[str] = set()
-    for markup in (ENTITIES, *MARKUP):
-        reading = _Reading.of(marked, markup)
+    marked = [_marked(one) for one in dict.fromkeys((text, symbols_as_letters(text)))]
+    for variant, markup in product(marked, (ENTITIES, *MARKUP)):
+        reading = _Reading.of(variant, markup)
         for letters in {reading.text, as_letters(reading.text)} - seen:
             seen.add(letters)
             for name, index in _in_letters(letters):
@@ -128,7 +135,7 @@ def read_closely(text: str) -> list[Phrase]:
 def _marked(text: str) -> str:
     """Mark ends of paragraphs and sentences, and mask words in "new"; same length."""
     lines = text.replace("\r\n", " \n").replace("\r", "\n")
-    lines = _BOX.sub("    ", lines)
+    lines = _DEFINITION.sub(r"\n\1 ", _BOX.sub("    ", lines))
     lines = _KEY_COLON.sub(rf"\1{JSON_COLON}", _BETWEEN_SHORT_ITEMS.sub(r"\1 ", lines))
     marked = _END_OF_BLOCK.sub(BLOCK, _END_OF_PARAGRAPH.sub(PARAGRAPH, lines))
     return _ENDS_IN_NEW.sub(lambda word: OTHER * len(word[0]), marked)

@@ -7,8 +7,22 @@ a text through to it.
 import re
 from collections.abc import Iterator, Sequence
 
-from metier.safety.letters import AMBIGUOUS, BLOCKER, FILLERS, letters, plain_letters
-from metier.safety.lookalikes import OTHER_CODE, SEVERAL_CODE, SIGN_CODE, shape, without_ligatures
+from metier.safety.letters import (
+    AMBIGUOUS,
+    BLOCKER,
+    FILLERS,
+    LIKE_LATIN,
+    letters,
+    plain_letters,
+)
+from metier.safety.lookalikes import (
+    OTHER_CODE,
+    SEVERAL_CODE,
+    SIGN_CODE,
+    SYMBOL_CODE,
+    shape,
+    without_ligatures,
+)
 
 _LARGEST_CACHE = 20_000
 _UNCERTAIN = AMBIGUOUS + bytes([OTHER_CODE])
@@ -31,6 +45,17 @@ def may_contain_phrase(text: str, shown: bytes) -> bool:
     """Whether `text`, of which `shown` is the shape, may contain a phrase in any disguise."""
     if SEVERAL_CODE in shown:
         shown = shape(without_ligatures(text))
+    return any(map(_may_contain, _variants(shown)))
+
+
+def _variants(shown: bytes) -> Iterator[bytes]:
+    """A shape as it is, and with the symbols in words read as foreign letters."""
+    yield shown
+    if SYMBOL_CODE in shown and _SYMBOL_IN_WORD.search(shown) is not None:
+        yield shown.translate(_SYMBOL_AS_OTHER)
+
+
+def _may_contain(shown: bytes) -> bool:
     plain = _decoded(_BOX.sub(b"    ", shown))
     is_certain = len(plain.translate(None, _UNCERTAIN)) == len(plain)
     has_parts = not is_certain or _has_parts(plain)
@@ -47,6 +72,12 @@ def may_contain_phrase(text: str, shown: bytes) -> bool:
                 return True
             checked.append(reading)
     return False
+
+
+_SYMBOL_IN_WORD = re.compile(
+    b"%b(?:[%b]|(?<=[%b].))" % (bytes([SYMBOL_CODE]), LIKE_LATIN, LIKE_LATIN)
+)
+_SYMBOL_AS_OTHER = bytes.maketrans(bytes([SYMBOL_CODE]), bytes([OTHER_CODE]))
 
 
 def _patterns(plain: bytes) -> Iterator[re.Pattern[bytes]]:
@@ -89,12 +120,19 @@ def _ends(piece: bytes) -> bytes:
     return first + BLOCKER + last if is_long else piece
 
 
-def _decoded(shown: bytes) -> bytes:
-    if b"&" not in shown and b"\\u" not in shown and b"\\x" not in shown:
-        return shown
-    from metier.safety.markup import ENTITY_BYTES
+_COMMON_STARTS, _RARE_STARTS = (b"&", b"\\u", b"\\x"), (b"\\u{", b"\\U00")
+_LETTER_OF_ADDRESS = re.compile(rb"%(?:[4-7][0-9A-Fa-f]|3[Aa])")
 
-    parts = ENTITY_BYTES.split(shown)
+
+def _decoded(shown: bytes) -> bytes:
+    is_rare = any(start in shown for start in _RARE_STARTS)
+    is_rare = is_rare or (b"%" in shown and _LETTER_OF_ADDRESS.search(shown) is not None)
+    if not is_rare and not any(start in shown for start in _COMMON_STARTS):
+        return shown
+    from metier.safety.markup import COMMON_ENTITY_BYTES, ENTITY_BYTES
+
+    pattern = ENTITY_BYTES if is_rare else COMMON_ENTITY_BYTES
+    parts = pattern.split(shown)
     parts[1::2] = map(_ENTITIES.__getitem__, parts[1::2])
     return b"".join(parts)
 

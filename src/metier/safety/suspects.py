@@ -9,6 +9,7 @@ from metier.safety.letters import (
     AMBIGUOUS,
     BLOCKER,
     FILLERS,
+    LIKE_LATIN,
     SIX_AS_B,
     WILD_CODE,
     letters,
@@ -69,9 +70,10 @@ _ABOVE = re.compile(_word("above").encode())
 _LONG_RUN = re.compile(rb"%(o)b%(o)b%(o)b%(o)b%(o)b++" % {b"o": rb"\x%02x" % OTHER_CODE})
 """Written out, it is searched for as fast as a word."""
 _ALONE = re.compile(
-    rb"\x%(o)02x(?<![A-Za-z\x%(o)02x]\x%(o)02x)\x%(o)02x{0,3}+(?![A-Za-z])" % {b"o": OTHER_CODE}
+    rb"\x%(o)02x(?<![%(l)b\x%(o)02x]\x%(o)02x)\x%(o)02x{0,3}+(?![%(l)b])"
+    % {b"o": OTHER_CODE, b"l": LIKE_LATIN}
 )
-"""Up to four foreign letters with no Latin letter beside them."""
+"""Up to four foreign letters with no letter beside them that is Latin, or may be."""
 
 
 def is_suspect(reading: bytes) -> bool:

@@ -1,0 +1,45 @@
+"""An MCP server in this process, whose tools are what a test says when it is started."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+from unittest import mock
+
+from mcp.server import MCPServer
+
+from metier.run.mcp_tools import Link
+
+
+class Served:
+    """The server: what it would say, and what metier does with it."""
+
+    def __init__(self) -> None:
+        self.tools: Mapping[str, str] = {}
+        """Name → description."""
+        self.starts = 0
+        self._link: Link | None = None
+
+    def stop(self) -> None:
+        """End the last connection, as a server that dies does."""
+        assert self._link is not None
+        self._link._stop.set()
+
+    async def transport(self, link: Link, _stack: object) -> Any:
+        self._link = link
+        self.starts += 1
+        server = MCPServer("shop")
+        for name, description in self.tools.items():
+            server.tool(name=name, description=description)(lambda: "done")
+        return server
+
+
+@contextmanager
+def served() -> Iterator[Served]:
+    """Every connection leads to this server; all else is as with a server that is a process."""
+    made = Served()
+
+    async def transport(link: Link, stack: object) -> Any:
+        return await made.transport(link, stack)
+
+    with mock.patch.object(Link, "_transport", transport):
+        yield made
