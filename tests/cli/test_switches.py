@@ -15,7 +15,7 @@ from conftest import Workspace
 from metier.catalog import Catalog
 from metier.hosts.loading import DoesNotLoad
 from metier.hosts.model import Written
-from metier.install.switch_edits import Place, is_off, switched_off, switched_on
+from metier.install.switch_edits import SwitchedSkill, is_off, switched_off, switched_on
 
 
 class Case(NamedTuple):
@@ -297,7 +297,7 @@ def test_off_then_on_gives_the_same_settings(
             inside = {key: inside}
         around |= dict(inside) if isinstance(inside, dict) else {}
     text = json.dumps(around, indent=indent, ensure_ascii=False)
-    place = Place(written, name)
+    place = SwitchedSkill(written, name)
     if is_off(text, place):
         return
     off, taken = switched_off(text, place)

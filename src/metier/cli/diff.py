@@ -36,8 +36,10 @@ def command(session: Session, skill: str | None) -> None:
         session.note("nothing changed since it was reviewed")
 
 
-def _note_next(session: Session, one: Reviewed) -> None:
-    if one.state == "same":
+def _note_next(session: Session, reviewed: Reviewed) -> None:
+    if reviewed.state == "same":
         return
-    held = "it is not used until you accept it" if one.row.is_held else "it is used"
-    session.note(f"{held}; to accept it: {review_hint(one.row.handle).partition(', then ')[2]}")
+    held = "it is not used until you accept it" if reviewed.row.is_held else "it is used"
+    session.note(
+        f"{held}; to accept it: {review_hint(reviewed.row.handle).partition(', then ')[2]}"
+    )

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from metier.catalog import Catalog
-from metier.cli.eval_formats import FORMATS, Told, left_out, note_lines
+from metier.cli.eval_formats import FORMATS, EvalReport, left_out, note_lines
 from metier.cli.eval_history import command as history
 from metier.cli.eval_live_options import Asked, LiveOptions, live_options
 from metier.cli.eval_suggest import suggest
@@ -108,14 +108,14 @@ def _eval(
         if (against or settings) and evaluation.results:
             comparison = _compared(session, catalog, evaluation, against, settings)
         _keep(session, catalog, evaluation, files)
-    told = Told(evaluation, failed_bars(evaluation.figures, limits), comparison)
+    report = EvalReport(evaluation, failed_bars(evaluation.figures, limits), comparison)
     if output_format == "text":
-        print_text(session, told, limit)
+        print_text(session, report, limit)
     elif output_format == "json":
-        session.print_json(told.to_json())
+        session.print_json(report.to_json())
     else:
-        click.echo(FORMATS[output_format](told), nl=False)
-    return _exit_code(session, told, files)
+        click.echo(FORMATS[output_format](report), nl=False)
+    return _exit_code(session, report, files)
 
 
 def _format(session: Session, output_format: str) -> str:
@@ -251,25 +251,25 @@ def _hint_at_command(session: Session, files: tuple[str, ...]) -> None:
         session.note(f"hint: did you mean 'metier eval {near}'?")
 
 
-def _exit_code(session: Session, told: Told, files: tuple[str, ...]) -> int:
-    evaluation = told.evaluation
+def _exit_code(session: Session, report: EvalReport, files: tuple[str, ...]) -> int:
+    evaluation = report.evaluation
     for problem in evaluation.problems:
         number = f" case {problem.number}" if problem.number else ""
         session.note(f"error: {problem.file}{number}: {problem.message}")
     _hint_at_command(session, files)
-    for line in told.unknown_lines():
+    for line in report.unknown_lines():
         session.note(f"error: {line}")
     if not evaluation.results:
         session.note("no evaluation cases found")
         session.note("hint: metier eval suggest drafts some; docs/evals.md has the formats")
         return 1
-    if told.comparison is not None and told.comparison.left_out:
-        session.note(left_out(told.comparison))
+    if report.comparison is not None and report.comparison.left_out:
+        session.note(left_out(report.comparison))
     for line in note_lines(evaluation):
         session.note(line)
-    for line in told.bar_lines():
+    for line in report.bar_lines():
         session.note(f"failed: {line}")
-    return int(told.is_failed)
+    return int(report.is_failed)
 
 
 command = with_commands(_eval, history, suggest, kind=ArgumentGroup)

@@ -20,7 +20,7 @@ _NOT_XML = re.compile("[\ufffe\uffff\ud800-\udfff]")
 _MARKDOWN = re.compile(r"([\\`*_\[\]|#~!<>&$@])")
 
 
-class Told(NamedTuple):
+class EvalReport(NamedTuple):
     """An evaluation, and what is said about it."""
 
     evaluation: Evaluation
@@ -183,9 +183,9 @@ class _Section(NamedTuple):
     rows: list[list[str]]
 
 
-def _sections(told: Told) -> list[_Section]:
+def _sections(report: EvalReport) -> list[_Section]:
     """Every table that has rows."""
-    evaluation, comparison = told.evaluation, told.comparison
+    evaluation, comparison = report.evaluation, report.comparison
     sections = [_Section("Figures", FIGURE_COLUMNS, figure_rows(evaluation))]
     if comparison is not None:
         title = f"Against {comparison.against}"
@@ -205,14 +205,14 @@ def _changed(comparison: Comparison) -> list[list[str]]:
     return [[word, place(one), short(one.case.task)] for word, one in changed]
 
 
-def _remarks(told: Told) -> list[str]:
-    evaluation, comparison = told.evaluation, told.comparison
-    lines = [f"Failed: {line}" for line in told.bar_lines()]
+def _remarks(report: EvalReport) -> list[str]:
+    evaluation, comparison = report.evaluation, report.comparison
+    lines = [f"Failed: {line}" for line in report.bar_lines()]
     lines += [
         f"Error: {one.file}{f' case {one.number}' if one.number else ''}: {one.message}"
         for one in evaluation.problems
     ]
-    lines += [f"Error: {line}" for line in told.unknown_lines()]
+    lines += [f"Error: {line}" for line in report.unknown_lines()]
     lines += [left_out(comparison)] if comparison is not None and comparison.left_out else []
     return [*lines, *note_lines(evaluation)]
 
@@ -226,10 +226,10 @@ def summary(evaluation: Evaluation) -> str:
 # Markdown
 
 
-def as_markdown(told: Told) -> str:
-    lines = ["# Evaluation", "", f"{summary(told.evaluation)}. {PURPOSE}", ""]
-    lines += [f"- {_md(line)}" for line in _remarks(told)]
-    for title, columns, rows in _sections(told):
+def as_markdown(report: EvalReport) -> str:
+    lines = ["# Evaluation", "", f"{summary(report.evaluation)}. {PURPOSE}", ""]
+    lines += [f"- {_md(line)}" for line in _remarks(report)]
+    for title, columns, rows in _sections(report):
         lines += ["", f"## {_md(title)}", "", _md_row(columns), _md_row(["---"] * len(columns))]
         lines += [_md_row(map_md(row)) for row in rows[:_MOST_ROWS]]
         if len(rows) > _MOST_ROWS:
@@ -260,7 +260,7 @@ td { vertical-align: top }
 """
 
 
-def as_html(told: Told) -> str:
+def as_html(report: EvalReport) -> str:
     lines = [
         "<!doctype html>",
         '<html lang="en">',
@@ -273,10 +273,10 @@ def as_html(told: Told) -> str:
         "</head>",
         "<body>",
         "<h1>Evaluation of skills</h1>",
-        f"<p>{_html(summary(told.evaluation))}. {_html(PURPOSE)}</p>",
+        f"<p>{_html(summary(report.evaluation))}. {_html(PURPOSE)}</p>",
     ]
-    lines += [f'<p class="failed">{_html(line)}</p>' for line in _remarks(told)]
-    for title, columns, rows in _sections(told):
+    lines += [f'<p class="failed">{_html(line)}</p>' for line in _remarks(report)]
+    for title, columns, rows in _sections(report):
         lines += [f"<h2>{_html(title)}</h2>", "<table>", f"<tr>{_cells('th', columns)}</tr>"]
         lines += [f"<tr>{_cells('td', row)}</tr>" for row in rows]
         lines.append("</table>")
@@ -294,8 +294,8 @@ def _html(text: str) -> str:
 # JUnit
 
 
-def as_junit(told: Told) -> str:
-    evaluation = told.evaluation
+def as_junit(report: EvalReport) -> str:
+    evaluation = report.evaluation
     suites: dict[str, list[str]] = {file: [] for file in evaluation.files}
     failed: dict[str, int] = {}
     for result in evaluation.results:
@@ -306,10 +306,10 @@ def as_junit(told: Told) -> str:
         name = f"case {problem.number}" if problem.number else "file"
         suites.setdefault(problem.file, []).append(_test(problem.file, name, problem.message))
         failed[problem.file] = failed.get(problem.file, 0) + 1
-    if told.bars:
-        tests = zip(told.bars, told.bar_lines(), strict=True)
+    if report.bars:
+        tests = zip(report.bars, report.bar_lines(), strict=True)
         suites["bars"] = [_test("bars", bar.bar, line) for bar, line in tests]
-        failed["bars"] = len(told.bars)
+        failed["bars"] = len(report.bars)
     lines = ['<?xml version="1.0" encoding="UTF-8"?>', '<testsuites name="metier eval">']
     for file, tests_of in suites.items():
         count = f'tests="{len(tests_of)}" failures="{failed.get(file, 0)}"'
@@ -341,7 +341,7 @@ def _attribute(text: str) -> str:
     return quoteattr(_NOT_XML.sub("�", one_line(visible(text))))
 
 
-FORMATS: dict[str, Callable[[Told], str]] = {
+FORMATS: dict[str, Callable[[EvalReport], str]] = {
     "junit": as_junit,
     "markdown": as_markdown,
     "html": as_html,

@@ -113,19 +113,19 @@ def _place(result: LiveResult) -> str:
     return f"{one_line(result.case.file) or 'case'}#{result.case.number}"
 
 
-def _outcome(one: LiveResult) -> str:
+def _outcome(result: LiveResult) -> str:
     """`3 tries: right 2, nothing 1; loaded: bell 2`"""
     counts = {
-        "right": one.right,
-        "forbidden": one.forbidden,
-        "other": one.other,
-        "nothing": one.nothing,
+        "right": result.right,
+        "forbidden": result.forbidden,
+        "other": result.other,
+        "nothing": result.nothing,
     }
     said = ", ".join(f"{name} {count}" for name, count in counts.items() if count)
-    ordered = sorted(one.loaded.items(), key=lambda pair: (-pair[1], pair[0]))
+    ordered = sorted(result.loaded.items(), key=lambda pair: (-pair[1], pair[0]))
     loaded = ", ".join(f"{one_line(name)} {count}" for name, count in ordered)
-    wanted = f"; expected: {_names(one.case.right)}" if one.case.right else ""
-    tries = counted(one.tries, "try", "tries")
+    wanted = f"; expected: {_names(result.case.right)}" if result.case.right else ""
+    tries = counted(result.tries, "try", "tries")
     return f"{tries}: {said}{wanted}{f'; loaded: {loaded}' if loaded else ''}"
 
 

@@ -10,7 +10,7 @@ from metier.cli.eval_formats import (
     FIGURE_COLUMNS,
     PURPOSE,
     SKILL_COLUMNS,
-    Told,
+    EvalReport,
     confusion_rows,
     difference_rows,
     figure_rows,
@@ -24,9 +24,9 @@ from metier.cli.session import Session, counted
 from metier.values.evals import CaseResult, Comparison, Evaluation, Figure
 
 
-def print_text(session: Session, told: Told, limit: int) -> None:
+def print_text(session: Session, report: EvalReport, limit: int) -> None:
     """Tables on a terminal, else rows separated by tabs."""
-    evaluation = told.evaluation
+    evaluation = report.evaluation
     if not evaluation.results:
         return
     files = counted(len(evaluation.files), "file")
@@ -34,27 +34,27 @@ def print_text(session: Session, told: Told, limit: int) -> None:
     apart = f"; {counted(unknown, 'case')} not scored" if unknown else ""
     session.note(f"{counted(evaluation.scored, 'case')} in {files}{apart}. {PURPOSE}")
     if not sys.stdout.isatty():
-        for row in _rows(told):
+        for row in _rows(report):
             click.echo("\t".join(map(one_line, row)))
         return
-    click.echo("\n".join(_view(told, limit, terminal_width())))
+    click.echo("\n".join(_view(report, limit, terminal_width())))
 
 
 # For programs
 
 
-def _rows(told: Told) -> list[list[str]]:
+def _rows(report: EvalReport) -> list[list[str]]:
     """Rows of several kinds; the first column says which."""
-    evaluation = told.evaluation
+    evaluation = report.evaluation
     rows = [["figure", name, *_figure(one)] for name, one in evaluation.figures.items() if one.of]
-    if told.comparison is not None:
-        differences = told.comparison.differences.items()
+    if report.comparison is not None:
+        differences = report.comparison.differences.items()
         rows += [
             ["change", name, *(f"{number:.4f}" for number in one[:5]), str(one.changed)]
             for name, one in differences
         ]
-        rows += [["better", place(one), one.case.task] for one in told.comparison.better]
-        rows += [["worse", place(one), one.case.task] for one in told.comparison.worse]
+        rows += [["better", place(one), one.case.task] for one in report.comparison.better]
+        rows += [["worse", place(one), one.case.task] for one in report.comparison.worse]
     rows += [["skill", *row] for row in skill_rows(evaluation)]
     rows += [["lost", *row] for row in confusion_rows(evaluation)]
     rows += [["failed", place(one), one.case.task, why(one)] for one in evaluation.failed]
@@ -69,11 +69,11 @@ def _figure(figure: Figure) -> list[str]:
 # For people
 
 
-def _view(told: Told, limit: int, width: int) -> list[str]:
-    evaluation = told.evaluation
+def _view(report: EvalReport, limit: int, width: int) -> list[str]:
+    evaluation = report.evaluation
     lines = ["", *table(FIGURE_COLUMNS, figure_rows(evaluation))]
-    if told.comparison is not None:
-        lines += _comparison(told.comparison, limit, width)
+    if report.comparison is not None:
+        lines += _comparison(report.comparison, limit, width)
     skills = skill_rows(evaluation)
     if limit and skills:
         lines += ["", *table(SKILL_COLUMNS, skills[:limit])]

@@ -38,9 +38,9 @@ def _list(session: Session, limit: int | None) -> int:
     return 0
 
 
-def _document(one: Example) -> str:
-    name = f"agent {one.name}" if one.kind == "agent" else one.name
-    return name if one.is_for else f"not {name}".strip() if name else "nothing"
+def _document(example: Example) -> str:
+    name = f"agent {example.name}" if example.kind == "agent" else example.name
+    return name if example.is_for else f"not {name}".strip() if name else "nothing"
 
 
 @command.add
@@ -60,10 +60,10 @@ def _export(session: Session) -> int:
     return 0
 
 
-def _case(one: Example) -> dict[str, object]:
-    key = f"{one.kind}s" if one.is_for else "notSkills"
-    expected = {key: [one.name]} if one.name else {"nothing": True}
-    return {"task": one.task, **expected, "training": True}
+def _case(example: Example) -> dict[str, object]:
+    key = f"{example.kind}s" if example.is_for else "notSkills"
+    expected = {key: [example.name]} if example.name else {"nothing": True}
+    return {"task": example.task, **expected, "training": True}
 
 
 @command.add

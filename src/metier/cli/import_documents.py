@@ -50,12 +50,12 @@ def command(session: Session, kinds: tuple[ForeignKind, ...], dry_run: bool) -> 
         session.note(f"wrote {counted(written, 'file')}; next: metier lint, metier list")
 
 
-def _lines(one: ImportedFile) -> list[str]:
+def _lines(file: ImportedFile) -> list[str]:
     """One file of the report."""
-    if not one.target:
-        return [f"{one.source}: not imported: {one.reason}"]
-    lines = [f"{one.source} → {one.target}"]
-    if one.mapped:
-        lines.append(f"    kept: {', '.join(one.mapped)}")
-    lines += [f"    not kept: {key}: {reason}" for key, reason in one.unmapped]
-    return [*lines, *(f"    note: {note}" for note in one.notes)]
+    if not file.target:
+        return [f"{file.source}: not imported: {file.reason}"]
+    lines = [f"{file.source} → {file.target}"]
+    if file.mapped:
+        lines.append(f"    kept: {', '.join(file.mapped)}")
+    lines += [f"    not kept: {key}: {reason}" for key, reason in file.unmapped]
+    return [*lines, *(f"    note: {note}" for note in file.notes)]

@@ -70,14 +70,14 @@ def _shortened(findings: Sequence[Noted]) -> list[Noted]:
     return kept[:_MOST_FINDINGS]
 
 
-def _finding(one: Noted, width: int) -> Iterator[str]:
-    issue = one.issue
+def _finding(noted: Noted, width: int) -> Iterator[str]:
+    issue = noted.issue
     where = f"{issue.path}:{issue.line}" if issue.path else "as a whole"
     mark = click.style(f"{issue.severity} {issue.code}", fg=_COLOURS[issue.severity])
     yield f"  {mark} {printable(where)}"
     yield from wrapped(printable(issue.message), width, "      ")
-    if one.quote:
-        yield _cut(f"      > {printable(one.quote)}", width)
+    if noted.quote:
+        yield _cut(f"      > {printable(noted.quote)}", width)
 
 
 def _cut(line: str, width: int) -> str:
@@ -102,8 +102,8 @@ def _additions(found: Inspection, width: int) -> Iterator[str]:
         yield from wrapped(f"tools asked for: {_named(tools)}", width, "  ")
 
 
-def _name(one: Addition) -> str:
-    return printable(one.about if one.kind == "hook" else one.name)[:60]
+def _name(addition: Addition) -> str:
+    return printable(addition.about if addition.kind == "hook" else addition.name)[:60]
 
 
 def _named(names: Sequence[str]) -> str:

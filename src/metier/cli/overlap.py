@@ -188,9 +188,9 @@ def _gauge(overlap: float) -> str:
     return "█" * full + "░" * (10 - full)
 
 
-def _collision(one: Collision) -> str:
-    verb = "comes first" if one.is_ahead else "fires too"
-    return f'"{one.task}" is for {one.skill}, but {one.rival} {verb}'
+def _collision(collision: Collision) -> str:
+    verb = "comes first" if collision.is_ahead else "fires too"
+    return f'"{collision.task}" is for {collision.skill}, but {collision.rival} {verb}'
 
 
 def _advice(pair: OverlapPair) -> list[str]:

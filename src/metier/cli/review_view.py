@@ -19,19 +19,23 @@ _MOST_LINES = 400
 """Of one file on a screen."""
 
 
-def show_review(reviews: Reviews, one: Reviewed, *, err: bool = False) -> None:
+def show_review(reviews: Reviews, reviewed: Reviewed, *, err: bool = False) -> None:
     """Print a skill's state, what it asks for, and what changed in its texts."""
-    when = one.before.at[:16].replace("T", " ") if one.before is not None else ""
-    how = ", accepted on first use" if one.before is not None and one.before.by != "user" else ""
-    told = _STATES[one.state] + (f" ({when}{how})" if when else "")
-    where = printable(one.row.path.rpartition("/")[0] or ".")
-    _echo(f"{click.style(printable(one.row.handle), bold=True)} in {where}: {told}", err)
-    if one.now.problem:
-        _echo(f"  {printable(one.now.problem)}", err)
+    when = reviewed.before.at[:16].replace("T", " ") if reviewed.before is not None else ""
+    how = (
+        ", accepted on first use"
+        if reviewed.before is not None and reviewed.before.by != "user"
+        else ""
+    )
+    told = _STATES[reviewed.state] + (f" ({when}{how})" if when else "")
+    where = printable(reviewed.row.path.rpartition("/")[0] or ".")
+    _echo(f"{click.style(printable(reviewed.row.handle), bold=True)} in {where}: {told}", err)
+    if reviewed.now.problem:
+        _echo(f"  {printable(reviewed.now.problem)}", err)
         return
-    for kind, name in asked_lines(one):
+    for kind, name in asked_lines(reviewed):
         _echo(_coloured(f"  {kind}: {printable(name)}", kind), err)
-    for file in changed_files(one, reviews.texts_before(one)):
+    for file in changed_files(reviewed, reviews.texts_before(reviewed)):
         _show_file(file, err)
 
 
@@ -52,22 +56,22 @@ def _echo(text: str, err: bool) -> None:
     click.echo(text, err=err)
 
 
-def review_json(reviews: Reviews, one: Reviewed) -> dict[str, Any]:
-    files = [] if one.now.problem else changed_files(one, reviews.texts_before(one))
-    before = one.before
+def review_json(reviews: Reviews, reviewed: Reviewed) -> dict[str, Any]:
+    files = [] if reviewed.now.problem else changed_files(reviewed, reviews.texts_before(reviewed))
+    before = reviewed.before
     return {
-        "id": one.row.id,
-        "name": one.row.name,
-        "path": one.row.path,
-        "source": one.row.source,
-        "trust": one.level,
-        "held": one.row.is_held,
-        "state": one.state,
+        "id": reviewed.row.id,
+        "name": reviewed.row.name,
+        "path": reviewed.row.path,
+        "source": reviewed.row.source,
+        "trust": reviewed.level,
+        "held": reviewed.row.is_held,
+        "state": reviewed.state,
         "reviewedAt": before.at if before is not None else None,
         "reviewedBy": before.by if before is not None else None,
-        "digest": None if one.now.problem else one.digest,
-        "problem": one.now.problem,
-        "matchesLock": reviews.matches_lock(one),
-        "change": one.change.to_json(),
+        "digest": None if reviewed.now.problem else reviewed.digest,
+        "problem": reviewed.now.problem,
+        "matchesLock": reviews.matches_lock(reviewed),
+        "change": reviewed.change.to_json(),
         "files": [file.to_json() for file in files],
     }

@@ -41,6 +41,6 @@ def command(session: Session, frozen: bool) -> int:
     return int(bool(wrong))
 
 
-def _line(one: Mismatch, *, is_wrong: bool) -> str:
-    mark = one.kind if is_wrong else f"{one.kind} (allowed without --frozen)"
-    return f"{mark}: {one.path}: {one.detail}"
+def _line(mismatch: Mismatch, *, is_wrong: bool) -> str:
+    mark = mismatch.kind if is_wrong else f"{mismatch.kind} (allowed without --frozen)"
+    return f"{mark}: {mismatch.path}: {mismatch.detail}"

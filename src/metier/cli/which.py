@@ -144,9 +144,9 @@ def _rows(answer: Which) -> list[list[str]]:
     return rows
 
 
-def _taught(one: RankedDocument) -> list[str]:
+def _taught(ranked: RankedDocument) -> list[str]:
     """What examples add, if it is worth a word."""
-    added = one.parts.get("examples", 0.0)
+    added = ranked.parts.get("examples", 0.0)
     return [f"what examples teach: {added:.2f}"] if added >= _WORTH_SAYING else []
 
 
@@ -197,12 +197,14 @@ def _mark(comes: bool) -> str:
     return click.style("●", fg="green") if comes else "○"
 
 
-def _skill_lines(one: RankedDocument, comes: bool, answer: Which, width: int) -> list[str]:
-    shown = {name: round(value, 2) for name, value in one.parts.items()}
+def _skill_lines(ranked: RankedDocument, comes: bool, answer: Which, width: int) -> list[str]:
+    shown = {name: round(value, 2) for name, value in ranked.parts.items()}
     parts = "  ".join(f"{name} {value:.2f}" for name, value in shown.items() if value)
-    figure = f"{one.evidence:.2f} {_gauge(one.evidence, answer.threshold)}"
-    lines = [f"  {_mark(comes)} {click.style(one_line(one.name), bold=comes)}  {figure}  {parts}"]
-    for text in _why(one, answer):
+    figure = f"{ranked.evidence:.2f} {_gauge(ranked.evidence, answer.threshold)}"
+    lines = [
+        f"  {_mark(comes)} {click.style(one_line(ranked.name), bold=comes)}  {figure}  {parts}"
+    ]
+    for text in _why(ranked, answer):
         lines += wrapped(text, width, "      ")
     return lines
 
@@ -214,17 +216,19 @@ def _gauge(evidence: float, threshold: float) -> str:
     return f"{cells[:5]}│{cells[5:]}"
 
 
-def _why(one: RankedDocument, answer: Which) -> list[str]:
-    lines = [f"{field}: {', '.join(words[:_SHOWN_WORDS])}" for field, words in one.matched.items()]
-    if one.related:
-        lines.append(f"related: {', '.join(one.related[:_SHOWN_WORDS])}")
-    if one.against:
-        lines.append(f"says it is not for: {', '.join(one.against)}")
-    if one.shown is not None and one.shown.why:
-        lines.append(f"{answer.host} shows {one.shown.extent}: {one.shown.why}")
-    if one.evidence >= answer.threshold and not one.fires:
+def _why(ranked: RankedDocument, answer: Which) -> list[str]:
+    lines = [
+        f"{field}: {', '.join(words[:_SHOWN_WORDS])}" for field, words in ranked.matched.items()
+    ]
+    if ranked.related:
+        lines.append(f"related: {', '.join(ranked.related[:_SHOWN_WORDS])}")
+    if ranked.against:
+        lines.append(f"says it is not for: {', '.join(ranked.against)}")
+    if ranked.shown is not None and ranked.shown.why:
+        lines.append(f"{answer.host} shows {ranked.shown.extent}: {ranked.shown.why}")
+    if ranked.evidence >= answer.threshold and not ranked.fires:
         lines.append("one matching word is too little")
-    elif one.fires and one.name not in _names(answer):
+    elif ranked.fires and ranked.name not in _names(answer):
         lines.append(f"only the first {answer.most} are named")
     return lines
 

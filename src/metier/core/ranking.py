@@ -220,11 +220,11 @@ def rank_terms(task: Task, pool: Pool, terms: Terms) -> list[Ranked]:
     return ordered_by_chance(found, only_asks=ASKING.issuperset(task.counts))
 
 
-def fires(one: Ranked, threshold: float) -> bool:
+def fires(ranked: Ranked, threshold: float) -> bool:
     """Whether there is evidence enough, and more than one common word."""
-    is_clear = one.cosine >= CLEAR_COSINE or (one.chance or 0.0) >= CLEAR_CHANCE
-    is_common = one.matched < FEWEST_WORDS and not is_clear
-    return one.evidence >= threshold and not is_common and not one.is_chatter
+    is_clear = ranked.cosine >= CLEAR_COSINE or (ranked.chance or 0.0) >= CLEAR_CHANCE
+    is_common = ranked.matched < FEWEST_WORDS and not is_clear
+    return ranked.evidence >= threshold and not is_common and not ranked.is_chatter
 
 
 def named(ranked: Sequence[Ranked], threshold: float, most: int) -> list[Ranked]:
@@ -315,18 +315,18 @@ def _weigh(found: Sequence[Ranked], task: Task, terms: Terms, pool: Pool) -> Non
             one.evidence += NAME_EVIDENCE
 
 
-def _weigh_related(one: Ranked, has: Mapping[str, int], terms: Terms) -> None:
+def _weigh_related(ranked: Ranked, has: Mapping[str, int], terms: Terms) -> None:
     near = terms.near
     for term, stored in has.items():
         if term in near:
             part = near[term] * max(0.0, IMPACTS[stored])
-            one.words += part
-            one.related += part / terms.unit
-            one.near.append(term)
+            ranked.words += part
+            ranked.related += part / terms.unit
+            ranked.near.append(term)
 
 
 def _weigh_words(
-    one: Ranked,
+    ranked: Ranked,
     words: Sequence[_Word],
     places: Mapping[str, int],
     has: Mapping[str, int],
@@ -334,8 +334,8 @@ def _weigh_words(
     unit: float,
 ) -> None:
     """`places` are the positions of words; `inside` says how often the body has the one there."""
-    part = BODY / by_length("body", one.document.body_words)
-    total, evidence = one.words, one.related
+    part = BODY / by_length("body", ranked.document.body_words)
+    total, evidence = ranked.words, ranked.related
     for place in sorted({places[term] for term in has if term in places} | inside.keys()):
         word = words[place]
         stored, count = has.get(word.term, NO_WEIGHT), inside.get(place, 0)
@@ -344,9 +344,9 @@ def _weigh_words(
             whole = saturated(WEIGHTS[stored] + part * count)
         total += word.factor * whole
         if word.is_evidence:
-            one.matched += stored > NO_WEIGHT
+            ranked.matched += stored > NO_WEIGHT
             evidence += word.idf * (alone + BODY_EVIDENCE * (whole - alone)) / unit
-    one.words, one.evidence = total, evidence
+    ranked.words, ranked.evidence = total, evidence
 
 
 def _is_small_number(term: str) -> bool:

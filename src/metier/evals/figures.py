@@ -198,9 +198,9 @@ def _about(result: CaseResult, name: str) -> CaseResult:
     return replace(result, right=right, wrong=[name] if name in result.wrong else [])
 
 
-def _worst_first(one: SkillFigures) -> tuple[float, float, str]:
-    recall, fires = one.figures["recall"].value, one.figures["falseFires"].value
-    return (1.0 if recall is None else recall, -(fires or 0.0), one.name)
+def _worst_first(figures: SkillFigures) -> tuple[float, float, str]:
+    recall, fires = figures.figures["recall"].value, figures.figures["falseFires"].value
+    return (1.0 if recall is None else recall, -(fires or 0.0), figures.name)
 
 
 def confusions_of(results: Sequence[CaseResult]) -> list[Confusion]:

@@ -43,15 +43,15 @@ def _expected(case: EvalCase) -> tuple[object, ...]:
     return (*map(frozenset, names), case.nothing, case.every, case.most, case.training)
 
 
-def _contradict(one: EvalCase, other: EvalCase) -> bool:
-    return _rules_out(one, other) or _rules_out(other, one)
+def _contradict(case: EvalCase, other: EvalCase) -> bool:
+    return _rules_out(case, other) or _rules_out(other, case)
 
 
-def _rules_out(one: EvalCase, other: EvalCase) -> bool:
+def _rules_out(case: EvalCase, other: EvalCase) -> bool:
     """Whether no answer that is right for `other` is right for `one`."""
-    allowed = set(other.skills) - set(one.not_skills)
+    allowed = set(other.skills) - set(case.not_skills)
     is_less = len(allowed) < len(set(other.skills)) if other.every else not allowed
-    return bool(other.skills) and (one.nothing or is_less)
+    return bool(other.skills) and (case.nothing or is_less)
 
 
 def _again(pairs: Sequence[tuple[EvalCase, EvalCase]]) -> list[str]:

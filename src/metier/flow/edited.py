@@ -94,9 +94,16 @@ class EditedPool(AroundPool):
         found = self._pool.candidates(list(self._edits) if self._alone else keys)
         return [self._edited(one) if one.key in self._edits else one for one in found]
 
-    def _edited(self, one: Document) -> Document:
-        edit = self._edits[one.key]
-        return Document(one.key, one.path, one.name_terms, edit.vector, one.body, one.body_words)
+    def _edited(self, document: Document) -> Document:
+        edit = self._edits[document.key]
+        return Document(
+            document.key,
+            document.path,
+            document.name_terms,
+            edit.vector,
+            document.body,
+            document.body_words,
+        )
 
 
 def _edit(

@@ -79,11 +79,11 @@ def _digest(evaluation: Evaluation) -> str:
     return hashlib.sha256("\n".join(cases).encode()).hexdigest()[:16]
 
 
-def keep(room: Room, one: Remembered) -> None:
+def keep(room: Room, remembered: Remembered) -> None:
     """Store an evaluation. Raises `OSError`."""
     lock = room.lock(LOCK)
     try:
-        latest = [*history(room), one][-MOST_KEPT:]
+        latest = [*history(room), remembered][-MOST_KEPT:]
         rows = [entry.stored() for entry in latest]
         room.write(FILE, json.dumps({"version": _VERSION, "evaluations": rows}).encode())
     finally:

@@ -78,8 +78,8 @@ def recorded(kind: Kind, name: str, task: str, *, is_for: bool) -> Example:
     return Example(kind, name, " ".join(text.split())[:LONGEST_TASK], is_for, "recorded")
 
 
-def _row(one: Example) -> dict[str, Any]:
-    return {"kind": one.kind, "name": one.name, "task": one.task, "for": one.is_for}
+def _row(example: Example) -> dict[str, Any]:
+    return {"kind": example.kind, "name": example.name, "task": example.task, "for": example.is_for}
 
 
 def _parsed(line: bytes) -> Example | None:

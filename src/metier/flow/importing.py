@@ -118,8 +118,17 @@ def _name(kind: ForeignKind, path: str) -> str:
     return os.path.splitext(inside)[0]
 
 
-def _planned(kind: ForeignKind, path: str, one: Imported) -> ImportedFile:
-    return ImportedFile(kind, path, one.target, one.text, "", one.mapped, one.unmapped, one.notes)
+def _planned(kind: ForeignKind, path: str, imported: Imported) -> ImportedFile:
+    return ImportedFile(
+        kind,
+        path,
+        imported.target,
+        imported.text,
+        "",
+        imported.mapped,
+        imported.unmapped,
+        imported.notes,
+    )
 
 
 def _checked(workspace: str, one: ImportedFile, taken: Mapping[str, str]) -> ImportedFile:
@@ -138,5 +147,5 @@ def _checked(workspace: str, one: ImportedFile, taken: Mapping[str, str]) -> Imp
     return one
 
 
-def _part(one: ImportedFile, other: str) -> str:
-    return "another section" if other == one.source else other
+def _part(file: ImportedFile, other: str) -> str:
+    return "another section" if other == file.source else other

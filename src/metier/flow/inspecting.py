@@ -88,8 +88,8 @@ def inspect_source(source: str, store: Store) -> Inspection:
 
 
 def _sorted(findings: Iterable[Noted]) -> list[Noted]:
-    def key(one: Noted) -> tuple[int, str, str, int]:
-        issue = one.issue
+    def key(noted: Noted) -> tuple[int, str, str, int]:
+        issue = noted.issue
         return _ORDER[issue.severity], issue.code, issue.path, issue.line
 
     return sorted(dict.fromkeys(findings), key=key)

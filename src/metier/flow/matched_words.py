@@ -16,11 +16,11 @@ class MatchedWords(Explanation):
     """Worked out when it is first asked for: most callers want the order and the figures only."""
 
     def __init__(
-        self, task: Task, near: Mapping[str, float], one: Ranked, row: Row, cut: ShownText | None
+        self, task: Task, near: Mapping[str, float], ranked: Ranked, row: Row, cut: ShownText | None
     ) -> None:
         self._spelled = task.spelled
         self._near = near
-        self._one = one
+        self._one = ranked
         self._row = row
         self._cut = cut
 

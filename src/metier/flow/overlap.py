@@ -245,12 +245,12 @@ def components(pairs: Sequence[Pair]) -> list[tuple[list[int], float]]:
     """The places that pairs connect, and the highest overlap among each."""
     parent: dict[int, int] = {}
 
-    def root(place: int) -> int:
-        parent.setdefault(place, place)
-        while parent[place] != place:
-            parent[place] = parent[parent[place]]
-            place = parent[place]
-        return place
+    def root(index: int) -> int:
+        parent.setdefault(index, index)
+        while parent[index] != index:
+            parent[index] = parent[parent[index]]
+            index = parent[index]
+        return index
 
     for pair in pairs:
         first, second = sorted((root(pair.first), root(pair.second)))

@@ -36,31 +36,31 @@ class ChangedFile(NamedTuple):
         }
 
 
-def asked_lines(one: Reviewed) -> list[tuple[str, str]]:
+def asked_lines(reviewed: Reviewed) -> list[tuple[str, str]]:
     """What it asks for more, and no more: `("+ tool", "Bash(curl:*)")`."""
-    change = one.change
+    change = reviewed.change
     lines = [(f"+ {_KINDS[kind]}", name) for kind, names in change.gained.items() for name in names]
     lines += [(f"- {_KINDS[kind]}", name) for kind, names in change.lost.items() for name in names]
     return lines
 
 
-def changed_files(one: Reviewed, before: Mapping[str, str]) -> list[ChangedFile]:
+def changed_files(reviewed: Reviewed, before: Mapping[str, str]) -> list[ChangedFile]:
     """Every file that changed: SKILL.md first, then scripts, then the others."""
-    change = one.change
+    change = reviewed.change
     kinds = {**dict.fromkeys(change.modified, "changed"), **dict.fromkeys(change.added, "added")}
     kinds.update(dict.fromkeys(change.removed, "removed"))
-    known = before if one.before is not None else {}
-    return [_changed(path, kinds[path], known, one) for path in _ordered(kinds, one)]
+    known = before if reviewed.before is not None else {}
+    return [_changed(path, kinds[path], known, reviewed) for path in _ordered(kinds, reviewed)]
 
 
-def _ordered(paths: Mapping[str, str], one: Reviewed) -> list[str]:
-    scripts = set(one.now.contents.scripts)
+def _ordered(paths: Mapping[str, str], reviewed: Reviewed) -> list[str]:
+    scripts = set(reviewed.now.contents.scripts)
     return sorted(paths, key=lambda path: (path not in MAIN_FILES, path not in scripts, path))
 
 
-def _changed(path: str, what: str, before: Mapping[str, str], one: Reviewed) -> ChangedFile:
+def _changed(path: str, what: str, before: Mapping[str, str], reviewed: Reviewed) -> ChangedFile:
     old = "" if what == "added" else before.get(path)
-    new = "" if what == "removed" else one.now.texts.get(path)
+    new = "" if what == "removed" else reviewed.now.texts.get(path)
     if old is None:
         return ChangedFile(path, what, note="no copy of what was reviewed is kept")
     if new is None:

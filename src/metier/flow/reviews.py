@@ -130,12 +130,12 @@ class Reviews:
     def _own(self) -> Mapping[str, Review | None]:
         return ReviewRecord(self._workspace, is_users=False).skills()
 
-    def texts_before(self, one: Reviewed) -> dict[str, str]:
+    def texts_before(self, reviewed: Reviewed) -> dict[str, str]:
         """The texts that were reviewed; empty if the copies are lost."""
-        record = record_of(one.found, self._workspace)
+        record = record_of(reviewed.found, self._workspace)
         try:
             with closing(ReviewedTexts.within(user_room())) as copies:
-                return copies.texts(record.file, key_of(one.found))
+                return copies.texts(record.file, key_of(reviewed.found))
         except StoreError:
             return {}
 
@@ -158,9 +158,11 @@ class Reviews:
         with closing(ReviewedTexts.within(user_room())) as copies:
             copies.keep(record.file, {key_of(one.found): one.now.texts for one in accepted})
 
-    def revoke(self, one: Reviewed) -> bool:
+    def revoke(self, reviewed: Reviewed) -> bool:
         """Take a review back; whether there was one. Raises as `accept`."""
-        return record_of(one.found, self._workspace).revoke_skill(key_of(one.found), one.row.name)
+        return record_of(reviewed.found, self._workspace).revoke_skill(
+            key_of(reviewed.found), reviewed.row.name
+        )
 
     # The lock
 
@@ -223,12 +225,12 @@ class Reviews:
         except (NotFoundError, ConfigError):
             return {}
 
-    def matches_lock(self, one: Reviewed) -> bool:
+    def matches_lock(self, reviewed: Reviewed) -> bool:
         """Whether a skill is exactly what the workspace's lock proposes."""
-        locked = self._locked.get(lock_key(one.found.path))
-        if locked is None or one.now.problem or one.found.origin == "user":
+        locked = self._locked.get(lock_key(reviewed.found.path))
+        if locked is None or reviewed.now.problem or reviewed.found.origin == "user":
             return False
-        now = LockedSkill(one.now.name, one.found.source, one.now.contents)
+        now = LockedSkill(reviewed.now.name, reviewed.found.source, reviewed.now.contents)
         return locked.name == now.name and lock_change(locked, now).is_empty
 
 

@@ -52,8 +52,8 @@ class SimilarSkills:
         """Those that share the most telling words."""
         rarity = {term: self._rarity(term) for term in text.weights}
 
-        def shared(one: Competitor) -> float:
-            return sum(rarity[term] for term in rarity.keys() & one.text.weights.keys())
+        def shared(competitor: Competitor) -> float:
+            return sum(rarity[term] for term in rarity.keys() & competitor.text.weights.keys())
 
         return sorted(self._known, key=shared, reverse=True)[:_MOST_CANDIDATES]
 

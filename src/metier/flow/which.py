@@ -185,29 +185,29 @@ class SkillFinder:
         rows = {row.path: row for row in select_rows(self._store, where, paths)}
         return [self._explained(one, rows[one.document.path]) for one in best]
 
-    def _explained(self, one: Ranked, row: Row) -> RankedDocument:
+    def _explained(self, ranked: Ranked, row: Row) -> RankedDocument:
         assert self._terms is not None
         shown = self._shown
-        share = 1.0 if one.chance is None else OWN_EVIDENCE
-        meaning = round(share * COSINE_EVIDENCE * max(0.0, one.cosine), 6)
-        related = round(share * one.related, 6)
-        taught = round(CHANCE_EVIDENCE * (one.chance or 0.0), 6)
+        share = 1.0 if ranked.chance is None else OWN_EVIDENCE
+        meaning = round(share * COSINE_EVIDENCE * max(0.0, ranked.cosine), 6)
+        related = round(share * ranked.related, 6)
+        taught = round(CHANCE_EVIDENCE * (ranked.chance or 0.0), 6)
         return RankedDocument(
             kind="skill",
             id=row.id,
             name=row.handle,
             path=row.path,
             description=row.routing_text,
-            score=one.score,
-            evidence=one.evidence,
-            fires=fires(one, self._threshold),
+            score=ranked.score,
+            evidence=ranked.evidence,
+            fires=fires(ranked, self._threshold),
             parts={
-                "words": round(one.evidence - meaning - related - taught, 6),
+                "words": round(ranked.evidence - meaning - related - taught, 6),
                 "related": related,
                 "meaning": meaning,
             }
-            | ({} if one.chance is None else {"examples": taught}),
-            explanation=MatchedWords(self._task, self._terms.near, one, row, self._cut(row)),
+            | ({} if ranked.chance is None else {"examples": taught}),
+            explanation=MatchedWords(self._task, self._terms.near, ranked, row, self._cut(row)),
             origin=row.origin,
             shown=shown.texts.get(row.path) if shown else None,
         )
@@ -281,7 +281,7 @@ class SkillFinder:
     def _figures(
         self,
         own: RankedDocument | None,
-        place: int,
+        index: int,
         first: RankedDocument | None,
         *,
         is_out: bool,
@@ -300,18 +300,18 @@ class SkillFinder:
             only_asks = ASKING.issuperset(self._task.counts)
             why = "the task only asks, thanks or answers" if only_asks else ""
             found.append(why or "a single common word is too little")
-        elif place > self._most:
+        elif index > self._most:
             found.append(f"it fires, but only the first {self._most} are named")
         if own.shown is not None and own.shown.why:
             found.append(f"{self._question.host} shows {own.shown.extent}: {own.shown.why}")
         if own.against:
             found.append(f"it says that it is not for: {', '.join(own.against)}")
-        if not place and not is_out:
+        if not index and not is_out:
             found.append(f"its words are not among the best {BY_WORDS}")
         if first is not None:
             more = first.evidence - own.evidence
             ahead = f", with {more:.2f} more evidence" if more > 0 else ""
-            at = f"place {place}: " if place else ""
+            at = f"place {index}: " if index else ""
             found.append(f"{at}'{first.name}' is first{ahead}")
         return found
 

@@ -13,7 +13,7 @@ from metier.install import splice, toml
 _MISSING = object()
 
 
-class Place(NamedTuple):
+class SwitchedSkill(NamedTuple):
     """Where the settings of a host switch one skill."""
 
     written: Written
@@ -27,7 +27,7 @@ class Place(NamedTuple):
         return (*self.written.keys, self.name, *self.written.inner)
 
 
-class Taken(NamedTuple):
+class BeforeSwitch(NamedTuple):
     """What was there before a skill was switched off, besides the text."""
 
     made: int = 0
@@ -41,51 +41,53 @@ def parse(text: str, is_toml: bool) -> Any:
     return toml.parse(text) if is_toml else splice.parse(text)
 
 
-def is_off(text: str, place: Place) -> bool:
+def is_off(text: str, switched: SwitchedSkill) -> bool:
     """Whether these settings alone switch the skill off. Raises `ValueError`."""
-    if place.written.form == "tables":
-        return any(one.get("enabled") is False for one in _tables(toml.parse(text), place))
+    if switched.written.form == "tables":
+        return any(one.get("enabled") is False for one in _tables(toml.parse(text), switched))
     data = splice.parse(text)
-    if place.written.form == "list":
-        found = _at(data, place.written.keys)
-        return isinstance(found, list) and place.name in found
-    return bool(_at(data, place.steps) == place.written.value)
+    if switched.written.form == "list":
+        found = _at(data, switched.written.keys)
+        return isinstance(found, list) and switched.name in found
+    return bool(_at(data, switched.steps) == switched.written.value)
 
 
 # Off
 
 
-def switched_off(text: str, place: Place) -> tuple[str, Taken]:
+def switched_off(text: str, switched: SwitchedSkill) -> tuple[str, BeforeSwitch]:
     """The settings with the skill off. Raises `ValueError` where that cannot be written."""
-    if place.written.form == "tables":
-        return _table_off(text, place)
+    if switched.written.form == "tables":
+        return _table_off(text, switched)
     text = text if text.strip("\ufeff \t\r\n") else "{}\n"
-    if place.written.form == "list":
-        return _listed(text, place)
-    data, default = splice.parse(text), place.written.default
-    found = _at(data, place.written.keys)
+    if switched.written.form == "list":
+        return _listed(text, switched)
+    data, default = splice.parse(text), switched.written.default
+    found = _at(data, switched.written.keys)
     if default and isinstance(found, str):
-        keys = place.written.keys
-        return splice.replace(text, keys, _with_default(place, found)), Taken(len(keys), (found,))
-    old = _at(data, place.steps)
-    if old is not _MISSING:
-        return splice.replace(text, place.steps, place.written.value), Taken(
-            len(place.steps), (old,)
+        keys = switched.written.keys
+        return splice.replace(text, keys, _with_default(switched, found)), BeforeSwitch(
+            len(keys), (found,)
         )
-    return _added(text, place.steps, place.written.value)
+    old = _at(data, switched.steps)
+    if old is not _MISSING:
+        return splice.replace(text, switched.steps, switched.written.value), BeforeSwitch(
+            len(switched.steps), (old,)
+        )
+    return _added(text, switched.steps, switched.written.value)
 
 
-def _listed(text: str, place: Place) -> tuple[str, Taken]:
-    keys = place.written.keys
+def _listed(text: str, switched: SwitchedSkill) -> tuple[str, BeforeSwitch]:
+    keys = switched.written.keys
     found = _at(splice.parse(text), keys)
     if isinstance(found, list):
-        return splice.add(text, keys, place.name), Taken(len(keys))
+        return splice.add(text, keys, switched.name), BeforeSwitch(len(keys))
     if found is not _MISSING:
         raise ValueError(f"'{'.'.join(keys)}' is not a list")
-    return _added(text, keys, [place.name])
+    return _added(text, keys, [switched.name])
 
 
-def _added(text: str, steps: Sequence[str], value: Any) -> tuple[str, Taken]:
+def _added(text: str, steps: Sequence[str], value: Any) -> tuple[str, BeforeSwitch]:
     """Add a value and the objects around it that are missing."""
     data, there = splice.parse(text), 0
     while there < len(steps) and _at(data, steps[: there + 1]) is not _MISSING:
@@ -96,53 +98,53 @@ def _added(text: str, steps: Sequence[str], value: Any) -> tuple[str, Taken]:
         raise ValueError(f"'{named}' is not an object" if named else "they are not an object")
     for key in reversed(steps[there + 1 :]):
         value = {key: value}
-    return splice.add(text, steps[:there], value, key=steps[there]), Taken(there)
+    return splice.add(text, steps[:there], value, key=steps[there]), BeforeSwitch(there)
 
 
-def _table_off(text: str, place: Place) -> tuple[str, Taken]:
+def _table_off(text: str, switched: SwitchedSkill) -> tuple[str, BeforeSwitch]:
     document = tomlkit.parse(text)
-    for table in _tables(document, place):
+    for table in _tables(document, switched):
         old = table.get("enabled", _MISSING)
         table["enabled"] = False
         kept = () if old is _MISSING else (bool(old),)
-        return document.as_string(), Taken(len(place.written.keys), kept)
+        return document.as_string(), BeforeSwitch(len(switched.written.keys), kept)
     newline = "\r\n" if "\r\n" in text else "\n"
     gap = newline * 2 if text.strip() else ""
-    new = text.rstrip() + gap + _block(place).replace("\n", newline)
+    new = text.rstrip() + gap + _block(switched).replace("\n", newline)
     toml.parse(new)
-    return new, Taken()
+    return new, BeforeSwitch()
 
 
-def _block(place: Place) -> str:
-    path = tomlkit.item(place.name).as_string()
-    return f"[[{'.'.join(place.written.keys)}]]\npath = {path}\nenabled = false\n"
+def _block(switched: SwitchedSkill) -> str:
+    path = tomlkit.item(switched.name).as_string()
+    return f"[[{'.'.join(switched.written.keys)}]]\npath = {path}\nenabled = false\n"
 
 
 # On
 
 
-def switched_on(text: str, place: Place, taken: Taken = Taken()) -> str:  # noqa: B008  # immutable
+def switched_on(text: str, switched: SwitchedSkill, taken: BeforeSwitch = BeforeSwitch()) -> str:  # noqa: B008  # immutable
     """The settings without the switch; what it replaced is back. Raises `ValueError`."""
-    if place.written.form == "tables":
-        return _table_on(text, place, taken)
-    if place.written.form == "list":
-        names = _at(splice.parse(text), place.written.keys)
-        while isinstance(names, list) and place.name in names:
-            text = splice.remove(text, (*place.written.keys, names.index(place.name)))
-            names = _at(splice.parse(text), place.written.keys)
-        return _without_empty(text, place.written.keys, taken.made)
-    if taken.had and taken.made == len(place.steps):
-        return splice.replace(text, place.steps, taken.had[0])
-    found = _at(splice.parse(text), place.written.keys)
-    if taken.had and found == _with_default(place, taken.had[0]):
-        return splice.replace(text, place.written.keys, taken.had[0])
-    text = splice.remove(text, place.steps)
-    return _without_empty(text, place.steps[:-1], taken.made)
+    if switched.written.form == "tables":
+        return _table_on(text, switched, taken)
+    if switched.written.form == "list":
+        names = _at(splice.parse(text), switched.written.keys)
+        while isinstance(names, list) and switched.name in names:
+            text = splice.remove(text, (*switched.written.keys, names.index(switched.name)))
+            names = _at(splice.parse(text), switched.written.keys)
+        return _without_empty(text, switched.written.keys, taken.made)
+    if taken.had and taken.made == len(switched.steps):
+        return splice.replace(text, switched.steps, taken.had[0])
+    found = _at(splice.parse(text), switched.written.keys)
+    if taken.had and found == _with_default(switched, taken.had[0]):
+        return splice.replace(text, switched.written.keys, taken.had[0])
+    text = splice.remove(text, switched.steps)
+    return _without_empty(text, switched.steps[:-1], taken.made)
 
 
-def _with_default(place: Place, default: Any) -> dict[str, Any]:
+def _with_default(switched: SwitchedSkill, default: Any) -> dict[str, Any]:
     """A map in place of a value that was for every skill."""
-    return {place.written.default: default, place.name: place.written.value}
+    return {switched.written.default: default, switched.name: switched.written.value}
 
 
 def _without_empty(text: str, steps: Sequence[str], made: int) -> str:
@@ -153,25 +155,25 @@ def _without_empty(text: str, steps: Sequence[str], made: int) -> str:
     return text
 
 
-def _table_on(text: str, place: Place, taken: Taken) -> str:
+def _table_on(text: str, switched: SwitchedSkill, taken: BeforeSwitch) -> str:
     newline = "\r\n" if "\r\n" in text else "\n"
-    block = _block(place).replace("\n", newline)
+    block = _block(switched).replace("\n", newline)
     if not taken.had and text.count(block) == 1:
         before, after = text.split(block)
         rest = after.lstrip("\r\n")
         return before + rest if rest else before.rstrip() + (newline if before.strip() else "")
     document = tomlkit.parse(text)
-    for table in _tables(document, place):
+    for table in _tables(document, switched):
         table["enabled"] = True
     return document.as_string()
 
 
-def _tables(data: Any, place: Place) -> list[Any]:
+def _tables(data: Any, switched: SwitchedSkill) -> list[Any]:
     """The tables for this skill."""
-    found = _at(data, place.written.keys)
+    found = _at(data, switched.written.keys)
     tables = [one for one in found if mapping_of(one)] if isinstance(found, list) else []
-    wanted = {os.path.realpath(place.name), os.path.realpath(os.path.dirname(place.name))}
-    return [one for one in tables if _path(one, place.home) in wanted]
+    wanted = {os.path.realpath(switched.name), os.path.realpath(os.path.dirname(switched.name))}
+    return [one for one in tables if _path(one, switched.home) in wanted]
 
 
 def _path(table: Any, home: str) -> str:

@@ -15,8 +15,8 @@ from metier.hosts.skill_settings import read_settings, settings_files
 from metier.install.changes import Change, read
 from metier.install.plans import check_links
 from metier.install.switch_edits import (
-    Place,
-    Taken,
+    BeforeSwitch,
+    SwitchedSkill,
     is_empty,
     is_off,
     is_same,
@@ -92,17 +92,17 @@ def plan_off(wanted: Wanted) -> SwitchPlan:
     """Raises `UsageError` if the host has no such switch, or another setting is stronger."""
     switch = _switch(wanted)
     scope = _scope(wanted, switch)
-    file, place = _file(wanted, scope), _place(wanted, switch)
+    file, switched = _file(wanted, scope), _switched_skill(wanted, switch)
     before = read(file)
     try:
-        after, taken = switched_off(before or "", place)
+        after, taken = switched_off(before or "", switched)
     except ValueError as error:
-        raise _unwritable(wanted, switch, place, file, error) from None
+        raise _unwritable(wanted, switch, switched, file, error) from None
     _check(wanted, file, after, is_wanted_off=True)
     change = Change(path=file, before=before, after=after)
-    entry = Entry(change.target, switch.key, place.name, before, digest(after), *taken)
+    entry = Entry(change.target, switch.key, switched.name, before, digest(after), *taken)
     host = wanted.host
-    return SwitchPlan(host.name, host.title, change, switch.key, place.name, entry)
+    return SwitchPlan(host.name, host.title, change, switch.key, switched.name, entry)
 
 
 def _switch(wanted: Wanted) -> Switch:
@@ -154,7 +154,7 @@ def _file(wanted: Wanted, scope: Scope) -> str:
     return files[1]
 
 
-def _place(wanted: Wanted, switch: Switch) -> Place:
+def _switched_skill(wanted: Wanted, switch: Switch) -> SwitchedSkill:
     row, written = wanted.skill.row, switch.written
     assert written is not None
     folder = wanted.skill.folder
@@ -165,19 +165,19 @@ def _place(wanted: Wanted, switch: Switch) -> Place:
         "file": row.file,
         "plugin": f"{parts[2]}@{parts[1]}" if parts[3:] else row.plugin,
     }
-    return Place(written, names[written.called], wanted.home)
+    return SwitchedSkill(written, names[written.called], wanted.home)
 
 
 def _unwritable(
-    wanted: Wanted, switch: Switch, place: Place, file: str, error: ValueError
+    wanted: Wanted, switch: Switch, switched: SwitchedSkill, file: str, error: ValueError
 ) -> UsageError:
-    value = place.written.value
+    value = switched.written.value
     shown = value if isinstance(value, str) else str(value).lower()
-    said = f" = {shown}" if place.written.form == "map" else ""
+    said = f" = {shown}" if switched.written.form == "map" else ""
     return UsageError(
         f"the settings of {wanted.host.title} cannot be changed: {error}",
         where=file,
-        hint=f"add this by hand: {switch.key}, {place.name}{said}",
+        hint=f"add this by hand: {switch.key}, {switched.name}{said}",
     )
 
 
@@ -190,8 +190,8 @@ def plans_on(wanted: Wanted, record: SwitchRecord) -> list[SwitchPlan]:
     for file in _files(wanted):
         before = read(file)
         after = before
-        for switch, place in _places(wanted):
-            after, change = _on(wanted, file, before, switch, place, record)
+        for switch, switched in _switched_skills(wanted):
+            after, change = _on(wanted, file, before, switch, switched, record)
             if change is not None:
                 plans.append(change)
                 texts[file] = after or ""
@@ -216,12 +216,12 @@ def _files(wanted: Wanted) -> Sequence[str]:
     return files[:1] if wanted.scope == "user" else files[1:]
 
 
-def _places(wanted: Wanted) -> Iterator[tuple[Switch, Place]]:
+def _switched_skills(wanted: Wanted) -> Iterator[tuple[Switch, SwitchedSkill]]:
     for one in wanted.host.switches:
         if one.written is not None:
             is_for_plugin = one.written.called == _PLUGINS
             if wanted.skill.row.plugin or not is_for_plugin:
-                yield one, _place(wanted, one)
+                yield one, _switched_skill(wanted, one)
 
 
 def _on(
@@ -229,31 +229,33 @@ def _on(
     file: str,
     before: str | None,
     switch: Switch,
-    place: Place,
+    switched: SwitchedSkill,
     record: SwitchRecord,
 ) -> tuple[str | None, SwitchPlan | None]:
     """The text of a file with the skill on, and the plan; no plan if it is not off there."""
-    is_toml = place.written.form == "tables"
+    is_toml = switched.written.form == "tables"
     try:
-        if before is None or not is_off(before, place):
+        if before is None or not is_off(before, switched):
             return before, None
-        entry = record.of(os.path.realpath(file), switch.key, place.name)
-        after = _restored(before, place, entry, is_toml)
+        entry = record.of(os.path.realpath(file), switch.key, switched.name)
+        after = _restored(before, switched, entry, is_toml)
     except ValueError as error:
         message = f"the settings of {wanted.host.title} cannot be changed: {error}"
         raise UsageError(message, where=file, hint=f"remove {switch.key} by hand") from None
     change = Change(path=file, before=before, after=after)
     host = wanted.host
-    return after, SwitchPlan(host.name, host.title, change, switch.key, place.name, None)
+    return after, SwitchPlan(host.name, host.title, change, switch.key, switched.name, None)
 
 
-def _restored(before: str, place: Place, entry: Entry | None, is_toml: bool) -> str | None:
+def _restored(
+    before: str, switched: SwitchedSkill, entry: Entry | None, is_toml: bool
+) -> str | None:
     """What was there before, exactly if nothing else has changed; None if there was no file."""
     if entry is None:
-        return switched_on(before, place, Taken(len(place.written.keys)))
+        return switched_on(before, switched, BeforeSwitch(len(switched.written.keys)))
     if digest(before) == entry.after:
         return entry.before
-    text = switched_on(before, place, Taken(entry.made, entry.had))
+    text = switched_on(before, switched, BeforeSwitch(entry.made, entry.had))
     if entry.before is None:
         return None if is_empty(text, is_toml) else text
     return entry.before if is_same(text, entry.before, is_toml) else text

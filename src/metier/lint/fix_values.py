@@ -124,7 +124,7 @@ def with_our_key(raw: bytes, issue: Issue, _context: Context) -> bytes:
 def with_meant_key(raw: bytes, issue: Issue, context: Context) -> bytes:
     """Write the key that the key on the finding's line is a typo of, by one slip."""
     key = _key_on(raw, issue)
-    meant = meant_by(key) if key and f"'{key[:40]}'" in issue.message else ""
+    meant = meant_by(key) if key in context.data and key not in SKILL else ""
     if meant in context.data or not _is_one_slip(loose_key(key), loose_key(meant)):
         return raw
     return _with_key(raw, issue, meant)

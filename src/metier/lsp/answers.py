@@ -85,12 +85,12 @@ def _is_inside_line_end(text: str, offset: int) -> bool:
     return offset > 0 and text[offset - 1 : offset + 1] == "\r\n"
 
 
-def _common(one: str, other: str) -> int:
+def _common(first: str, other: str) -> int:
     """How many characters two texts have in common at their start."""
-    low, high = 0, min(len(one), len(other))
+    low, high = 0, min(len(first), len(other))
     while low < high:
         middle = (low + high + 1) // 2
-        if one[:middle] == other[:middle]:
+        if first[:middle] == other[:middle]:
             low = middle
         else:
             high = middle - 1

@@ -184,30 +184,30 @@ class Server(LanguageServer):
             one.waiting.cancel()
         self._publish(uri, None, [])
 
-    def check(self, one: Opened) -> None:
+    def check(self, document: Opened) -> None:
         """Check a text and publish what was found."""
         started = time.monotonic()
-        one.waiting = None
-        if one.found is not None:
-            one.issues = one.folder.editing.issues(one.found, one.text)
-        self.publish(one)
-        one.seconds = time.monotonic() - started
+        document.waiting = None
+        if document.found is not None:
+            document.issues = document.folder.editing.issues(document.found, document.text)
+        self.publish(document)
+        document.seconds = time.monotonic() - started
 
-    def publish(self, one: Opened) -> None:
-        lines = self.lines(one)
-        found = [answers.diagnostic(issue, lines) for issue in (*one.issues, *one.moved)]
-        if one.found is None:
-            problems = one.folder.editing.settings_problems(one.file, one.text)
+    def publish(self, document: Opened) -> None:
+        lines = self.lines(document)
+        found = [answers.diagnostic(issue, lines) for issue in (*document.issues, *document.moved)]
+        if document.found is None:
+            problems = document.folder.editing.settings_problems(document.file, document.text)
             found += [answers.settings_diagnostic(problem, lines) for problem in problems]
-        self._publish(one.uri, one.version, found)
+        self._publish(document.uri, document.version, found)
 
     def _publish(self, uri: str, version: int | None, found: list[types.Diagnostic]) -> None:
         self.text_document_publish_diagnostics(
             types.PublishDiagnosticsParams(uri=uri, diagnostics=found, version=version)
         )
 
-    def lines(self, one: Opened) -> Lines:
-        return Lines(one.text, self.workspace.position_encoding or "utf-16")
+    def lines(self, document: Opened) -> Lines:
+        return Lines(document.text, self.workspace.position_encoding or "utf-16")
 
     async def look_across(self, folder: Folder) -> None:
         """Refresh the catalog, and publish what it says about the open texts of a folder."""
@@ -234,46 +234,46 @@ class Server(LanguageServer):
 
     # Questions
 
-    def cursor(self, one: Opened, position: types.Position) -> Cursor | None:
-        offset = self.lines(one).offset(position)
-        return cursor_at(one.text, offset, all_yaml=one.all_yaml)
+    def cursor(self, document: Opened, position: types.Position) -> Cursor | None:
+        offset = self.lines(document).offset(position)
+        return cursor_at(document.text, offset, all_yaml=document.all_yaml)
 
-    def hover(self, one: Opened, position: types.Position) -> types.Hover | None:
-        lines = self.lines(one)
+    def hover(self, document: Opened, position: types.Position) -> types.Hover | None:
+        lines = self.lines(document)
         parts = [
             answers.page(issue.code, issue.finding)
-            for issue in dict.fromkeys((*one.issues, *one.moved))
+            for issue in dict.fromkeys((*document.issues, *document.moved))
             if _contains(answers.diagnostic(issue, lines).range, position)
         ]
-        cursor = self.cursor(one, position) if one.found is not None else None
-        if cursor is not None and one.found is not None:
-            parts += filter(None, [hover(one.found.kind, cursor)])
-        if one.found is None and not parts:
-            parts = self._settings_page(one, position)
+        cursor = self.cursor(document, position) if document.found is not None else None
+        if cursor is not None and document.found is not None:
+            parts += filter(None, [hover(document.found.kind, cursor)])
+        if document.found is None and not parts:
+            parts = self._settings_page(document, position)
         if not parts:
             return None
         text = "\n\n---\n\n".join(dict.fromkeys(parts))
         return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, text))
 
-    def _settings_page(self, one: Opened, position: types.Position) -> list[str]:
-        lines = self.lines(one)
-        problems = one.folder.editing.settings_problems(one.file, one.text)
+    def _settings_page(self, document: Opened, position: types.Position) -> list[str]:
+        lines = self.lines(document)
+        problems = document.folder.editing.settings_problems(document.file, document.text)
         return [
             f"**{problem.code}**\n\n{errors()[problem.code].page.strip()}"
             for problem in problems
             if _contains(answers.settings_diagnostic(problem, lines).range, position)
         ]
 
-    async def complete(self, one: Opened, position: types.Position) -> types.CompletionList:
-        cursor = self.cursor(one, position)
-        if one.found is None or cursor is None:
+    async def complete(self, document: Opened, position: types.Position) -> types.CompletionList:
+        cursor = self.cursor(document, position)
+        if document.found is None or cursor is None:
             return types.CompletionList(is_incomplete=False, items=[])
-        known = await self._known(one.folder)
-        config = one.folder.editing.boundary.config
-        found = offers(one.found.kind, cursor, known or Known({}), config)
+        known = await self._known(document.folder)
+        config = document.folder.editing.boundary.config
+        found = offers(document.found.kind, cursor, known or Known({}), config)
         fit, is_cut = fitting(found, cursor.written, _MOST_OFFERS)
-        start = self.lines(one).position(cursor.start)
-        lead = " " if one.text[cursor.start - 1 : cursor.start] == ":" else ""
+        start = self.lines(document).position(cursor.start)
+        lead = " " if document.text[cursor.start - 1 : cursor.start] == ":" else ""
         items = [answers.completion(offer, start, position, lead) for offer in fit]
         return types.CompletionList(is_incomplete=is_cut or known is None, items=items)
 
@@ -286,53 +286,55 @@ class Server(LanguageServer):
                 return None
         return folder.known
 
-    async def define(self, one: Opened, position: types.Position) -> list[types.Location]:
-        cursor = self.cursor(one, position)
-        what = named_by(one.found.kind, cursor) if one.found and cursor else ""
+    async def define(self, document: Opened, position: types.Position) -> list[types.Location]:
+        cursor = self.cursor(document, position)
+        what = named_by(document.found.kind, cursor) if document.found and cursor else ""
         if not what or cursor is None or not cursor.word:
             return []
         word = cursor.word
-        files = await one.folder.ask(lambda catalog: _files(catalog, what, word)) or []
+        files = await document.folder.ask(lambda catalog: _files(catalog, what, word)) or []
         start = types.Position(0, 0)
         return [
             types.Location(from_fs_path(file) or "", types.Range(start, start)) for file in files
         ]
 
-    def actions(self, one: Opened, params: types.CodeActionParams) -> list[types.CodeAction]:
-        if one.found is None:
+    def actions(self, document: Opened, params: types.CodeActionParams) -> list[types.CodeAction]:
+        if document.found is None:
             return []
         wanted = params.context.only
         made: list[types.CodeAction] = []
         if not wanted or any(_covers(kind, types.CodeActionKind.QuickFix) for kind in wanted):
-            made += self._quick_fixes(one, one.found, params.range)
+            made += self._quick_fixes(document, document.found, params.range)
         if not wanted or any(_covers(kind, FIX_ALL) for kind in wanted):
-            made += self._fix_all(one, one.found)
+            made += self._fix_all(document, document.found)
         return made
 
-    def _quick_fixes(self, one: Opened, found: Found, where: types.Range) -> list[types.CodeAction]:
-        lines = self.lines(one)
+    def _quick_fixes(
+        self, document: Opened, found: Found, where: types.Range
+    ) -> list[types.CodeAction]:
+        lines = self.lines(document)
         made = []
-        for issue in one.issues:
+        for issue in document.issues:
             shown = answers.diagnostic(issue, lines)
             if not _meet(shown.range, where):
                 continue
-            repaired = one.folder.editing.repair(found, one.text, issue)
+            repaired = document.folder.editing.repair(found, document.text, issue)
             if repaired is not None:
-                edits = [answers.edit(repaired, one.text, lines)]
+                edits = [answers.edit(repaired, document.text, lines)]
                 kind = types.CodeActionKind.QuickFix
-                made.append(self._action(one, edits, repaired.title, kind, [shown]))
+                made.append(self._action(document, edits, repaired.title, kind, [shown]))
         return made
 
-    def _fix_all(self, one: Opened, found: Found) -> list[types.CodeAction]:
-        repaired = one.folder.editing.repair_all(found, one.text)
+    def _fix_all(self, document: Opened, found: Found) -> list[types.CodeAction]:
+        repaired = document.folder.editing.repair_all(found, document.text)
         if repaired is None:
             return []
-        edits = [answers.edit(repaired, one.text, self.lines(one))]
-        return [self._action(one, edits, repaired.title, FIX_ALL, None)]
+        edits = [answers.edit(repaired, document.text, self.lines(document))]
+        return [self._action(document, edits, repaired.title, FIX_ALL, None)]
 
     def _action(
         self,
-        one: Opened,
+        document: Opened,
         edits: list[types.TextEdit],
         title: str,
         kind: types.CodeActionKind | str,
@@ -341,7 +343,9 @@ class Server(LanguageServer):
         workspace = self.client_capabilities.workspace
         can = workspace.workspace_edit if workspace is not None else None
         versioned = bool(can is not None and can.document_changes)
-        return answers.action(one.uri, one.version, edits, title, kind, shown, versioned=versioned)
+        return answers.action(
+            document.uri, document.version, edits, title, kind, shown, versioned=versioned
+        )
 
     def end(self) -> None:
         """Stop all work and close the catalogs."""
@@ -352,11 +356,11 @@ class Server(LanguageServer):
         self.folders.clear()
 
 
-def _across(one: Opened, text: str, catalog: Catalog) -> list[Issue]:
-    editing = one.folder.editing
-    if one.found is None:
+def _across(document: Opened, text: str, catalog: Catalog) -> list[Issue]:
+    editing = document.folder.editing
+    if document.found is None:
         return editing.settings_issues(catalog)
-    return editing.cross_file(one.found, text, catalog)
+    return editing.cross_file(document.found, text, catalog)
 
 
 def _files(catalog: Catalog, what: str, name: str) -> list[str]:
@@ -371,9 +375,9 @@ def _contains(span: types.Range, position: types.Position) -> bool:
     return bool(span.start <= position <= span.end)
 
 
-def _meet(one: types.Range, other: types.Range) -> bool:
+def _meet(first: types.Range, other: types.Range) -> bool:
     """Whether two ranges are on a common line."""
-    return one.start.line <= other.end.line and other.start.line <= one.end.line
+    return first.start.line <= other.end.line and other.start.line <= first.end.line
 
 
 def _covers(wanted: types.CodeActionKind | str, kind: types.CodeActionKind | str) -> bool:

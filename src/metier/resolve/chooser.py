@@ -57,11 +57,11 @@ class Probing:
         resolved = sorted(scores.matches.resolved_by(row, question.mode))
         return [name for number in resolved if (name := question.requires[number]) in self._probes]
 
-    def run(self, place: int, capability: str) -> ProbeResult:
-        key = place, capability
+    def run(self, index: int, capability: str) -> ProbeResult:
+        key = index, capability
         if key not in self._results:
             probe = self._probes[capability]
-            self._results[key] = probe(self._pool.candidates[place], capability)
+            self._results[key] = probe(self._pool.candidates[index], capability)
         return self._results[key]
 
 
@@ -298,23 +298,23 @@ class Chooser:
 
     # What providers require
 
-    def needs(self, place: int, depth: int, chain: Chain) -> Needs | None:
+    def needs(self, index: int, depth: int, chain: Chain) -> Needs | None:
         """The requirements of the provider at `place`, below `chain`; None without any."""
-        key = self._key(place, depth, chain)
+        key = self._key(index, depth, chain)
         if key not in self._needs:
-            self._needs[key] = self._settle(place, depth, chain)
+            self._needs[key] = self._settle(index, depth, chain)
         return self._needs[key]
 
-    def _key(self, place: int, depth: int, chain: Chain) -> tuple[object, ...]:
+    def _key(self, index: int, depth: int, chain: Chain) -> tuple[object, ...]:
         if not chain or depth < 2 or self._mode == "best-effort":
-            return place, depth, frozenset[int]()
-        return place, depth, self._can_meet(place, depth - 1).intersection(chain)
+            return index, depth, frozenset[int]()
+        return index, depth, self._can_meet(index, depth - 1).intersection(chain)
 
-    def _can_meet(self, place: int, steps: int) -> frozenset[int]:
+    def _can_meet(self, index: int, steps: int) -> frozenset[int]:
         """The candidates that following the requirements of this provider can reach."""
-        key = place, steps
+        key = index, steps
         if key not in self._met:
-            asked = self._asked_by(place)
+            asked = self._asked_by(index)
             met: set[int] = set()
             if asked is not None and steps > 0:
                 question, policy = asked
@@ -324,28 +324,28 @@ class Chooser:
             self._met[key] = frozenset(met).union(*further)
         return self._met[key]
 
-    def _asked_by(self, place: int) -> tuple[Question, Policy] | None:
+    def _asked_by(self, index: int) -> tuple[Question, Policy] | None:
         """What a provider asks as a consumer; None when it requires nothing.
 
         Any number of providers may share its requirements, whatever any policy says.
         """
-        contract = self._contracts.get(place)
+        contract = self._contracts.get(index)
         if contract is None or not contract.requires:
             return None
         requires = tuple(dict.fromkeys(contract.requires))
         policy = self.policy(contract)
         shared = policy._replace(selection_mode="cover", max_providers=UNLIMITED)
-        return self.question(requires, place), shared
+        return self.question(requires, index), shared
 
-    def _settle(self, place: int, depth: int, chain: Chain) -> Needs | None:
-        asked = self._asked_by(place)
+    def _settle(self, index: int, depth: int, chain: Chain) -> Needs | None:
+        asked = self._asked_by(index)
         if asked is None:
             return None
         question, policy = asked
         if depth <= 0:
             return Needs(question.requires)
         scores = self.scores(question, policy)
-        choice = self._choose(scores, policy, depth - 1, (*chain, place))
+        choice = self._choose(scores, policy, depth - 1, (*chain, index))
         refused, more = self._refused(choice)
         return Needs(
             requires=question.requires,
@@ -388,18 +388,18 @@ class Chooser:
                 found.update({place: Lack(needs.open, tree)} if tree is not None else {})
         return found
 
-    def dependency(self, place: int, depth: int) -> Dependency | None:
+    def dependency(self, index: int, depth: int) -> Dependency | None:
         """The requirements of a provider and of its providers, as a tree."""
-        return self._described(place, depth, (), set())
+        return self._described(index, depth, (), set())
 
     def _described(
-        self, place: int, depth: int, chain: Chain, described: set[tuple[object, ...]]
+        self, index: int, depth: int, chain: Chain, described: set[tuple[object, ...]]
     ) -> Dependency | None:
-        needs = self.needs(place, depth, chain)
+        needs = self.needs(index, depth, chain)
         if needs is None:
             return None
-        described.add(self._key(place, depth, chain))
-        ids, chain = self._pool.ids, (*chain, place)
+        described.add(self._key(index, depth, chain))
+        ids, chain = self._pool.ids, (*chain, index)
         below: list[Dependency] = []
         repeated: list[str] = []
         cycle: tuple[str, ...] = ()
@@ -413,7 +413,7 @@ class Chooser:
                 found = self._described(one, depth - 1, chain, described)
                 below += [found] if found is not None else []
         return Dependency(
-            provider=ids[place],
+            provider=ids[index],
             requires=needs.requires,
             selected=tuple(ids[one] for one in needs.selected),
             unresolved=needs.unresolved,

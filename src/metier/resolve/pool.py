@@ -238,17 +238,17 @@ class _Built(Sequence[Candidate]):
         return len(self._numbers)
 
     @overload
-    def __getitem__(self, place: int) -> Candidate: ...
+    def __getitem__(self, index: int) -> Candidate: ...
 
     @overload
-    def __getitem__(self, place: slice) -> Sequence[Candidate]: ...
+    def __getitem__(self, index: slice) -> Sequence[Candidate]: ...
 
-    def __getitem__(self, place: int | slice) -> Candidate | Sequence[Candidate]:
-        if isinstance(place, slice):
-            return [self[one] for one in range(len(self))[place]]
-        if place not in self._made:
-            self._made[place] = self._build(self._numbers[place])
-        return self._made[place]
+    def __getitem__(self, index: int | slice) -> Candidate | Sequence[Candidate]:
+        if isinstance(index, slice):
+            return [self[one] for one in range(len(self))[index]]
+        if index not in self._made:
+            self._made[index] = self._build(self._numbers[index])
+        return self._made[index]
 
 
 class PoolWords(NamedTuple):

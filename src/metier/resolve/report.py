@@ -140,8 +140,8 @@ class Resolution:
 class Rejections(NamedTuple):
     by_reason: Mapping[str, Mask]
 
-    def of(self, place: int) -> list[str]:
-        return [one for one in REASONS if one in self.by_reason and self.by_reason[one][place]]
+    def of(self, index: int) -> list[str]:
+        return [one for one in REASONS if one in self.by_reason and self.by_reason[one][index]]
 
     def first_reasons(self, counted: Mask) -> dict[str, int]:
         """How many of `counted` have each reason as their first."""
@@ -241,48 +241,48 @@ def _below_the_last(run: Resolution, others: Sequence[int]) -> int | None:
     return None
 
 
-def _row(run: Resolution, place: int, below: int | None) -> dict[str, Any]:
-    scores, candidate = run.scores, run.pool.candidates[place]
-    resolved = int(scores.resolved[place])
+def _row(run: Resolution, index: int, below: int | None) -> dict[str, Any]:
+    scores, candidate = run.scores, run.pool.candidates[index]
+    resolved = int(scores.resolved[index])
     row: dict[str, Any] = {
         "id": candidate.id,
         "name": candidate.name,
         "source": candidate.source,
         "selected": candidate.id in run.selected,
-        "rank": run.ranked.index(place) + 1 if place in run.ranked else None,
-        "S_contract": float(scores.contract[place]),
-        "S_desc": float(scores.desc[place]),
-        "S_namepath": float(scores.namepath[place]),
-        "S_runtime": float(scores.runtime[place]),
-        "S_total": float(scores.total[place]),
+        "rank": run.ranked.index(index) + 1 if index in run.ranked else None,
+        "S_contract": float(scores.contract[index]),
+        "S_desc": float(scores.desc[index]),
+        "S_namepath": float(scores.namepath[index]),
+        "S_runtime": float(scores.runtime[index]),
+        "S_total": float(scores.total[index]),
         "penalties": {
-            "invalid_token_penalty": float(scores.invalid_tokens[place]),
-            "overclaim_penalty": float(scores.overclaim[place]),
-            "inflation_penalty": float(scores.inflation[place]),
-            "unknown_clause_penalty": float(scores.unknown_clauses[place]),
-            "total": float(scores.penalties[place]),
+            "invalid_token_penalty": float(scores.invalid_tokens[index]),
+            "overclaim_penalty": float(scores.overclaim[index]),
+            "inflation_penalty": float(scores.inflation[index]),
+            "unknown_clause_penalty": float(scores.unknown_clauses[index]),
+            "total": float(scores.penalties[index]),
         },
-        "history_multiplier": float(scores.multiplier[place]),
+        "history_multiplier": float(scores.multiplier[index]),
         "sample_size": run.facts.samples.get(candidate.id, 0),
-        "S_total_final": float(scores.final[place]),
-        "required_coverage": float(scores.coverage[place]),
+        "S_total_final": float(scores.final[index]),
+        "required_coverage": float(scores.coverage[index]),
         "unresolved_required": len(run.question.requires) - resolved,
-        "S_specificity": float(scores.specificity[place]),
-        "S_skill": float(scores.skill[place]),
-        "matches": _matches(run, place),
-        "contract_inflated": bool(scores.flagged[place]),
+        "S_specificity": float(scores.specificity[index]),
+        "S_skill": float(scores.skill[index]),
+        "matches": _matches(run, index),
+        "contract_inflated": bool(scores.flagged[index]),
         "limits": _limits(run, candidate),
-        "rejected": run.rejections.of(place),
-        "tie_break": _tie_break(run, place, below),
+        "rejected": run.rejections.of(index),
+        "tie_break": _tie_break(run, index, below),
     }
     if run.policy.selection_mode == "cover":
-        row["S_contract_of_resolved"] = float(scores.resolved_contract[place])
-        row["S_total_final_of_resolved"] = float(scores.final_of_resolved[place])
+        row["S_contract_of_resolved"] = float(scores.resolved_contract[index])
+        row["S_total_final_of_resolved"] = float(scores.final_of_resolved[index])
     if candidate.team:
         row["team"] = candidate.team
     if run.question.team:
-        row[OWN_TEAM] = bool(scores.own_team[place])
-    lack = run.lacking.get(place)
+        row[OWN_TEAM] = bool(scores.own_team[index])
+    lack = run.lacking.get(index)
     if lack is not None:
         row["unresolved_dependencies"] = list(lack.open)
         row["dependency"] = lack.tree.to_json()
@@ -300,8 +300,8 @@ def _limits(run: Resolution, candidate: Candidate) -> dict[str, Any]:
     return {key: values[key] for key in LIMITS}
 
 
-def _matches(run: Resolution, place: int) -> list[dict[str, Any]]:
-    found = run.scores.matches.of(place)
+def _matches(run: Resolution, index: int) -> list[dict[str, Any]]:
+    found = run.scores.matches.of(index)
     resolving = RESOLVING[run.question.mode]
     return [
         {
@@ -316,10 +316,10 @@ def _matches(run: Resolution, place: int) -> list[dict[str, Any]]:
     ]
 
 
-def _tie_break(run: Resolution, place: int, below: int | None) -> dict[str, Any] | None:
+def _tie_break(run: Resolution, index: int, below: int | None) -> dict[str, Any] | None:
     if below is None:
         return None
-    step = deciding_step(run.scores, place, below)
+    step = deciding_step(run.scores, index, below)
     return {"against": run.pool.ids[below], "step": step, "by": tie_breaks(run.question.team)[step]}
 
 

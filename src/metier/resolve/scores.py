@@ -359,43 +359,43 @@ class Basis:
         claims = self.pool.claims(self.question.mode)
         return median_of_others(claims.counts, self.question.consumer)
 
-    def of(self, place: int) -> dict[str, Any]:
+    def of(self, index: int) -> dict[str, Any]:
         pool, mode = self.pool, self.question.mode
-        claims, candidate = pool.claims(mode), pool.candidates[place]
+        claims, candidate = pool.claims(mode), pool.candidates[index]
         runtimes = compatibility(candidate.compatibility, self.question.host).runtimes
-        is_prose = bool(claims.prose[place])
+        is_prose = bool(claims.prose[index])
         counted = mode == "best-effort" and candidate.contract is not None
         return {
-            "text_length": int(pool.prose.lengths[place]),
-            "term_counts": self._in_prose[place],
-            "bm25": _rounded(self._scores.bm25[place]),
-            "label_stems": int(pool.labels.distinct[place]),
-            "label_terms": list(self._in_labels[place]),
+            "text_length": int(pool.prose.lengths[index]),
+            "term_counts": self._in_prose[index],
+            "bm25": _rounded(self._scores.bm25[index]),
+            "label_stems": int(pool.labels.distinct[index]),
+            "label_terms": list(self._in_labels[index]),
             "runtimes": sorted(runtimes),
             "provides_capability_count": int(
-                pool.prose.distinct[place] if is_prose else claims.counts[place]
+                pool.prose.distinct[index] if is_prose else claims.counts[index]
             ),
-            "p_count": int(claims.counts[place]),
+            "p_count": int(claims.counts[index]),
             "invalid_tokens": candidate.invalid_tokens() if counted else 0,
             "unknown_clauses": candidate.unknown_clauses() if counted else 0,
             "success_rate": self.question.rates.get(candidate.id),
-            "claim": self._claim(place),
+            "claim": self._claim(index),
         }
 
-    def _claim(self, place: int) -> dict[str, Any] | None:
+    def _claim(self, index: int) -> dict[str, Any] | None:
         """The score of its claims, and how many of their stems its text has."""
-        if not self.question.with_divergence or not self._scores.explicit[place]:
+        if not self.question.with_divergence or not self._scores.explicit[index]:
             return None
         matches = self._scores.matches
-        found = matches.where(matches.explicit & (matches.rows == place))
+        found = matches.where(matches.explicit & (matches.rows == index))
         names = [found.names[token] for token in found.tokens]
         stems = list(dict.fromkeys(stem for name in names for stem in stems_of(name)))
         return {
             "score": _rounded(math.fsum(found.scores) / len(found.rows)),
             "stems": len(stems),
-            "in_text": _count(self.pool.prose, stems, place),
-            "in_labels": _count(self.pool.labels, stems, place),
-            "delta": float(self._scores.deltas[place]),
+            "in_text": _count(self.pool.prose, stems, index),
+            "in_labels": _count(self.pool.labels, stems, index),
+            "delta": float(self._scores.deltas[index]),
         }
 
 
@@ -412,8 +412,8 @@ def _counts(
     return found
 
 
-def _count(words: Words, stems: Sequence[str], place: int) -> int:
-    at: Places = words.arrays.array([place], dtype=int)
+def _count(words: Words, stems: Sequence[str], index: int) -> int:
+    at: Places = words.arrays.array([index], dtype=int)
     return sum(bool(contained(at, words.posting(stem)[0])[0]) for stem in stems)
 
 

@@ -116,10 +116,10 @@ def _splice(write: Write) -> dict[str, Any]:
     }
 
 
-def _shared(one: bytes, other: bytes) -> int:
+def _shared(first: bytes, other: bytes) -> int:
     """The length of the start that two texts share."""
-    length = min(len(one), len(other))
-    differing = (at for at in range(length) if one[at] != other[at])
+    length = min(len(first), len(other))
+    differing = (at for at in range(length) if first[at] != other[at])
     return next(differing, length)
 
 

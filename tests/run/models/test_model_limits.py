@@ -7,7 +7,7 @@ import pytest
 
 from metier.errors import ModelError
 from metier.run.models import ProviderModel, ProviderSettings, limits
-from metier.run.models.places import Place, shown_address
+from metier.run.models.endpoints import Endpoint, shown_address
 from metier.values.models import Message, ModelReply, ModelRequest
 from metier.values.running import ModelOptions
 from openai_server import openai_server
@@ -79,9 +79,9 @@ def test_text_that_has_arrived_is_not_asked_for_again() -> None:
             request.on_text("one")
             raise ModelError("broken", kind="networkError")
 
-        request, place = HELLO._replace(on_text=heard.append), Place("lab:small")
+        request, endpoint = HELLO._replace(on_text=heard.append), Endpoint("lab:small")
         with pytest.raises(ModelError, match="broken"):
-            await limits.ask_within(lambda: (breaks, place), request, ModelOptions(retries=3))
+            await limits.ask_within(lambda: (breaks, endpoint), request, ModelOptions(retries=3))
         return heard
 
     assert asyncio.run(main()) == ["one"]

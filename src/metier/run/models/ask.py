@@ -25,8 +25,8 @@ from pydantic_ai.tools import ToolDefinition
 
 from metier.core.json_values import thaw
 from metier.run.models.connect import Connection, failures_of
+from metier.run.models.endpoints import Endpoint
 from metier.run.models.offline import arguments_of, value_of
-from metier.run.models.places import Place
 from metier.values.models import Message, ModelReply, ModelRequest, ToolCall
 from metier.values.runs import Usage
 
@@ -149,10 +149,10 @@ Guard = Callable[[], AbstractContextManager[None]]
 
 
 async def ask(
-    place: Place, connection: Connection, request: ModelRequest, hidden: str = ""
+    endpoint: Endpoint, connection: Connection, request: ModelRequest, hidden: str = ""
 ) -> ModelReply:
     """The answer. Raises `ModelError`, without `hidden`, the key, in any message."""
-    guard = partial(failures_of, place, hidden)
+    guard = partial(failures_of, endpoint, hidden)
     asked = translated(request, connection.model)
     if request.on_text:
         response = await _streamed(guard, connection, asked, request.on_text)

@@ -12,10 +12,10 @@ from metier.core.arguments import check_text
 from metier.core.extras import install_hint
 from metier.core.nearest import did_you_mean
 from metier.errors import ModelError, UsageError
+from metier.run.models.endpoints import Endpoint
 from metier.run.models.limits import Ask, ask_within, limited
 from metier.run.models.offline import NAME as OFFLINE
 from metier.run.models.offline import OfflineModel
-from metier.run.models.places import Place
 from metier.run.models.prices import price_in
 from metier.safety.addresses import check_address
 from metier.values.models import Model, ModelReply, ModelRequest, check_model
@@ -50,14 +50,14 @@ class ProviderModel:
     async def respond(self, request: ModelRequest) -> ModelReply:
         model = self.name.partition(":")[2]
         options = self._settings.options(model)
-        request = limited(request, options, Place(self.name, settings=self._settings))
+        request = limited(request, options, Endpoint(self.name, settings=self._settings))
         reply = await ask_within(self._connected, request, options)
         price = price_in(self._settings, model)
         if price is None:
             return reply
         return reply._replace(usage=reply.usage._replace(cost=price.cost(reply.usage)))
 
-    def _connected(self) -> tuple[Ask, Place]:
+    def _connected(self) -> tuple[Ask, Endpoint]:
         with _LOADING:
             try:
                 from metier.run.models.ask import ask  # an extra
@@ -71,8 +71,8 @@ class ProviderModel:
                 connection = connect(self.name, self._settings)
         key = os.environ.get(self._settings.api_key_env, "")
         address = self._settings.base_url or getattr(connection.model, "base_url", None)
-        place = Place(self.name, str(address or ""), self._settings)
-        return partial(ask, place, connection, hidden=key), place
+        endpoint = Endpoint(self.name, str(address or ""), self._settings)
+        return partial(ask, endpoint, connection, hidden=key), endpoint
 
 
 PROVIDERS = (
@@ -119,7 +119,7 @@ def model_for(name: str, *, settings: Mapping[str, ProviderSettings] | None = No
         raise UsageError(f"no model is called '{name}'{form}", hint=hint)
     own = settings.get(provider, ProviderSettings())
     if own.base_url:
-        what = Place(name).setting("base-url")
+        what = Endpoint(name).setting("base-url")
         check_address(own.base_url, plain_http=own.plain_http, what=what)
     elif provider not in PROVIDERS:
         known = [*PROVIDERS, *settings, "offline"]

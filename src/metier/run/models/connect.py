@@ -31,7 +31,7 @@ from pydantic_ai.providers import Provider, infer_provider_class
 
 from metier.core.text import printable
 from metier.errors import MetierError, ModelError, UsageError
-from metier.run.models.places import Place
+from metier.run.models.endpoints import Endpoint
 from metier.safety.addresses import check_address, host_of, is_at, redirected, shown_host
 from metier.values.running import ProviderSettings
 
@@ -46,13 +46,13 @@ _REFUSED = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
 
 
 @contextmanager
-def failures_of(place: Place, hidden: str = "") -> Iterator[None]:
+def failures_of(endpoint: Endpoint, hidden: str = "") -> Iterator[None]:
     """Raise any error as `ModelError`, without the text to hide."""
     try:
         yield
     except Exception as error:  # every provider's library has exceptions of its own
         ours = _ours(error)
-        raise ours or ModelError(_message(place, error, hidden), kind=_kind(error)) from None
+        raise ours or ModelError(_message(endpoint, error, hidden), kind=_kind(error)) from None
 
 
 def _ours(error: BaseException | None) -> MetierError | None:
@@ -88,30 +88,32 @@ def _kind_of_status(status: int) -> str:
     return "serverError" if status >= HTTPStatus.INTERNAL_SERVER_ERROR else ""
 
 
-def _message(place: Place, error: Exception, hidden: str) -> str:
+def _message(endpoint: Endpoint, error: Exception, hidden: str) -> str:
     """What happened, at which address, and the setting to look at."""
     if isinstance(error, ModelHTTPError):
         status = f"HTTP {error.status_code}"
         if error.status_code in _REFUSED:
             # What a provider says about a key shows parts of it.
-            key = place.source_of_key()
-            return f"{place} refuses the key, or what it is used for ({status}; {key})"
+            key = endpoint.source_of_key()
+            return f"{endpoint} refuses the key, or what it is used for ({status}; {key})"
         detail = one_line(_detail(error.body), hidden)
-        said = f"{place} answered {status}: {detail}" if detail else f"{place} answered {status}"
-        return f"{said}{_advice(place, error)}"
+        said = (
+            f"{endpoint} answered {status}: {detail}" if detail else f"{endpoint} answered {status}"
+        )
+        return f"{said}{_advice(endpoint, error)}"
     if isinstance(error, ContentFilterError):
-        return f"{place} was stopped by its content filter"
+        return f"{endpoint} was stopped by its content filter"
     said = one_line(str(error), hidden) or type(error).__name__
-    return f"{place} did not answer: {said}{_advice(place, error)}"
+    return f"{endpoint} did not answer: {said}{_advice(endpoint, error)}"
 
 
-def _advice(place: Place, error: Exception) -> str:
+def _advice(endpoint: Endpoint, error: Exception) -> str:
     """The setting that may help, in parentheses, if there is one."""
     is_elsewhere = isinstance(error, ModelHTTPError) and error.status_code == HTTPStatus.NOT_FOUND
     if is_elsewhere or _kind(error) == "networkError":
-        return f" ({place.source_of_address()})"
-    if _kind(error) == "rateLimit" and not place.settings.options(place.model).retries:
-        return f" ({place.setting('retries')})"
+        return f" ({endpoint.source_of_address()})"
+    if _kind(error) == "rateLimit" and not endpoint.settings.options(endpoint.model).retries:
+        return f" ({endpoint.setting('retries')})"
     return ""
 
 
@@ -212,7 +214,7 @@ def connect(name: str, settings: ProviderSettings) -> Connection:
         raise _no_package(name, str(error)) from None
     except (UserError, TypeError, ValueError) as error:
         # TypeError: its class takes no key; ValueError: it takes none that looks like this one.
-        said, key = one_line(str(error).partition(". ")[0]), Place(name, settings=settings)
+        said, key = one_line(str(error).partition(". ")[0]), Endpoint(name, settings=settings)
         message = f"{name} cannot be reached: {said} ({key.source_of_key()})"
         raise ModelError(message, code="MODEL_NOT_SET_UP") from None
 
@@ -222,7 +224,7 @@ def _compatible(provider: str, model: str, settings: ProviderSettings) -> Connec
     from pydantic_ai.models.openai import OpenAIChatModel
     from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
 
-    what = Place(f"{provider}:{model}").setting("base-url")
+    what = Endpoint(f"{provider}:{model}").setting("base-url")
     try:
         check_address(settings.base_url, plain_http=settings.plain_http, what=what)
     except UsageError as error:
@@ -268,7 +270,7 @@ def _check_key_host(settings: ProviderSettings, address: str) -> None:
 def _key(provider: str, settings: ProviderSettings) -> str:
     key = os.environ.get(settings.api_key_env, "")
     if not key:
-        where = Place(f"{provider}:").setting("api-key-env")
+        where = Endpoint(f"{provider}:").setting("api-key-env")
         message = f"the key of '{provider}' is missing: {settings.api_key_env} is not set ({where})"
         raise ModelError(message, code="MODEL_NOT_SET_UP")
     return key

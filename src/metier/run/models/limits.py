@@ -7,25 +7,25 @@ from collections.abc import Awaitable, Callable
 from metier.core.budget import count_tokens
 from metier.core.json_values import thaw
 from metier.errors import ModelError
-from metier.run.models.places import Place
+from metier.run.models.endpoints import Endpoint
 from metier.values.models import ModelReply, ModelRequest
 from metier.values.running import ModelOptions
 
 Ask = Callable[[ModelRequest], Awaitable[ModelReply]]
-Connect = Callable[[], tuple[Ask, Place]]
+Connect = Callable[[], tuple[Ask, Endpoint]]
 """Blocks. What it gives asks once."""
 FIRST_DELAY = 0.5
 """Seconds before the first retry; each later one waits twice as long."""
 LONGEST_DELAY = 8.0
 
 
-def limited(request: ModelRequest, options: ModelOptions, place: Place) -> ModelRequest:
+def limited(request: ModelRequest, options: ModelOptions, endpoint: Endpoint) -> ModelRequest:
     """The request with the most tokens of an answer. Raises `ModelError` if it is too long."""
     tokens = tokens_of(request)
     if options.context is not None and tokens > options.context:
-        setting = place.setting_of_model("context")
+        setting = endpoint.setting_of_model("context")
         message = (
-            f"the prompt for {place} has about {tokens:,} tokens;"
+            f"the prompt for {endpoint} has about {tokens:,} tokens;"
             f" {setting} allows {options.context:,}"
         )
         raise ModelError(message, code="MODEL_CONTEXT_EXCEEDED")
@@ -66,14 +66,13 @@ async def ask_within(connect: Connect, request: ModelRequest, options: ModelOpti
 
 
 async def _in_time(connect: Connect, request: ModelRequest, seconds: float | None) -> ModelReply:
-    ask, place = await asyncio.to_thread(connect)  # it loads much, and reads certificates
+    ask, endpoint = await asyncio.to_thread(connect)  # it loads much, and reads certificates
     try:
         async with asyncio.timeout(seconds) as limit:
             return await ask(request)
     except TimeoutError:
         if not limit.expired():
             raise
-        message = (
-            f"{place} did not answer within {seconds:g} s ({place.setting_of_model('timeout')})"
-        )
+        setting = endpoint.setting_of_model("timeout")
+        message = f"{endpoint} did not answer within {seconds:g} s ({setting})"
         raise ModelError(message, kind="timeout") from None

@@ -12,7 +12,7 @@ from metier.values.running import ProviderSettings
 _LONGEST = 200
 
 
-class Place(NamedTuple):
+class Endpoint(NamedTuple):
     """A model, its address, and the settings of its provider."""
 
     name: str
