@@ -290,7 +290,12 @@ def test_an_input_that_cannot_be_used_is_one_line_and_exit_2(
     [
         (("greter", "x"), 1, "no agent is called 'greter' (NOT_FOUND)", "did you mean 'greeter'?"),
         (("greeter", " "), 2, "the task is empty (USAGE)", "metier run AGENT"),
-        (("greeter", "x", "--model", "foo"), 2, "no model is called 'foo' (USAGE)", "offline"),
+        (
+            ("greeter", "x", "--model", "foo"),
+            2,
+            "no model is called 'foo', a name is provider:model (USAGE)",
+            "offline",
+        ),
         (
             ("greeter", "x", "--model", "opnai:gpt"),
             2,

@@ -35,6 +35,8 @@ tools = st.dictionaries(
     st.sampled_from(NAMES), st.sampled_from(["Does it.", "Does it!", "Steals."])
 )
 commands = st.sampled_from(["serve", "serve", "serve --evil"])
+_MOST_ROUNDS = 20
+"""Of calls, until one restarts a server that stopped."""
 OFF, GONE = "TOOL_PERMISSION_DENIED", "TOOL_NOT_FOUND"
 
 
@@ -235,8 +237,12 @@ class PinMachine(RuleBasedStateMachine):
             if later is not None and is_started:
                 self.served.tools = later
                 self.served.stop()
-                for name in wanted:  # the first call notices it
-                    await executor.execute(name, {})
+                before = self.served.starts
+                for _ in range(_MOST_ROUNDS):  # one of the first calls notices it
+                    for name in wanted:
+                        await executor.execute(name, {})
+                    if self.served.starts > before:
+                        break
             results = [await executor.execute(name, {}) for name in wanted]
         if not is_started:
             assert self.served.starts == starts

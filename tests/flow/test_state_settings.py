@@ -202,7 +202,7 @@ def test_the_limits_of_workers_are_read_and_checked(workspace: Workspace) -> Non
     ("text", "message"),
     [
         ('[workers]\ndocuments = "some"', "must be one of any, same"),
-        ("[workers]\nconcurrency = 0", "must be from 1 to 1000"),
+        ("[workers]\nconcurrency = 0", "must be from 1 to 1,000"),
         ("[workers.queues.q]\nstarts = 3", "must be given both 'starts' and 'seconds'"),
         ('[workers.queues."a b"]\nstarts = 3\nseconds = 1', "must be named with up to 128"),
         ("[workers.queues.q]\nlimit = 3", "unknown setting 'workers.queues.q.limit'"),

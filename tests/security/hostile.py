@@ -73,6 +73,12 @@ class Event(NamedTuple):
             isinstance(mode, str) and bool(set(mode) & set("wax+"))
         )
 
+    @property
+    def is_search(self) -> bool:
+        """Whether a folder is opened only to look up names below it."""
+        flags = self.args[2] if self.name == "open" and len(self.args) > 2 else 0
+        return isinstance(flags, int) and bool(flags & getattr(os, "O_PATH", 0))
+
 
 class Ran(NamedTuple):
     """What came of one command."""
@@ -314,6 +320,8 @@ sources = [{{ type = "remote", location = "https://127.0.0.1:9/x.md", sha256 = "
         own = [str(self.root), str(self.home)]
         if event.is_write:
             return any(_is_below(path, one) for one in own) or path.startswith("/tmp/metier-")
+        if event.is_search and all(_is_below(one, path.rstrip("/")) for one in own):
+            return True  # nothing can be read through it
         return any(_is_below(path, one) for one in [*own, *_INSTALLED])
 
 
