@@ -93,7 +93,12 @@ def _is_import(frame: FrameType) -> bool:
 
 def _refresh(root: str) -> Callable[[], object]:
     catalog = Catalog.open(root)
-    return catalog.refresh
+
+    def request() -> object:
+        os.utime(root)  # whatever has just changed keeps no trail, on a slow machine too
+        return catalog.refresh()
+
+    return request
 
 
 def _resolve(root: str) -> Callable[[], object]:
