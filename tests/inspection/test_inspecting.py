@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from conftest import Workspace
 from inspection.packages import HONEST, SKILL, folder, link, tarred, zipped
 from metier import Catalog
-from metier.errors import UsageError
+from metier.errors import SourceError, UsageError
 from metier.flow.inspecting import inspect_source
 from metier.inspection import archives
 from metier.inspection.code import touches
@@ -372,8 +372,9 @@ def test_an_ordinary_address_is_fetched(address: str) -> None:
 
 
 def test_a_repository_that_is_not_there_is_one_clear_line(inspect: Inspect, tmp_path: Path) -> None:
-    with pytest.raises(UsageError) as raised:
+    with pytest.raises(SourceError) as raised:
         inspect(f"file://{tmp_path}/nothing")
+    assert raised.value.code == "SOURCE_FAILED"
     assert "git cannot fetch it" in raised.value.message
 
 

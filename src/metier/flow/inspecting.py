@@ -45,7 +45,7 @@ class Opened(NamedTuple):
 
 
 def open_source(source: str) -> Opened:
-    """Read what the user named. Raises `UsageError`."""
+    """Read what the user named. Raises `UsageError`, or `SourceError` for an address."""
     if is_address(source) and not os.path.exists(source):
         commit, files = read_repository(source)
         return Opened("git", files, commit)
