@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from metier.values.runs import Event as Event
     from metier.values.runs import RunResult as RunResult
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOMES = {
     "Ability": "values.documents",

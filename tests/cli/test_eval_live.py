@@ -119,7 +119,7 @@ def test_an_untrusted_workspace_is_refused_as_by_run(team: Team) -> None:
     asked = [("eval", "evals.yaml", "--live", "own:m", "--yes"), ("run", "standard", "hello")]
     evaluated, ran = (run_here(team.root, *arguments) for arguments in asked)
     assert evaluated.returncode == ran.returncode
-    why = "needs trust: you have not trusted this workspace"
+    why = "needs trust, and you have not given it"
     assert why in evaluated.stderr
     assert why in ran.stderr
     assert team.server.requests == []

@@ -68,7 +68,7 @@ def test_the_short_form_prints_the_same_help(
 
 def test_the_version_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["--version"]) == 0
-    assert capsys.readouterr().out == "metier, version 0.1.0\n"
+    assert capsys.readouterr().out == "metier, version 0.2.0\n"
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"]])

@@ -16,7 +16,7 @@ def test_in_a_workspace_that_is_not_trusted_it_says_so(
     workspace.skill("one")
     assert run(["history", "record", "one", "success", "--root", str(workspace.root), "-q"]) == 1
     error, _, hint = capfd.readouterr().err.splitlines()
-    assert "the outcome is not stored: a history needs trust: you have not trusted" in error
+    assert "the outcome is not stored: a history needs trust, and you have not" in error
     assert error.endswith("(NOT_KEPT)")
     assert hint.strip().startswith("hint: metier trust")
 

@@ -63,3 +63,11 @@ def test_the_output_for_programs_follows_its_schema(
     printed = capsys.readouterr().out
     follows("inspection", json.loads(printed))
     assert json.loads(printed)["verdict"] == "look"
+
+
+def test_the_trust_in_the_workspace_around_is_not_mentioned(
+    here: Workspace, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    here.write("metier.toml", '[tools.build]\ndescription = "Builds."\nargv = ["make"]\n')
+    run(["inspect", str(folder(tmp_path / "a", HONEST))])
+    assert "trusted" not in capsys.readouterr().err

@@ -390,6 +390,22 @@ def test_doctor_says_in_one_line_that_the_server_is_away(machine: Machines) -> N
     assert "metier doctor" not in finished.stdout
 
 
+def test_doctor_and_run_say_in_one_line_that_the_database_is_not_utf8(
+    machine: Machines, postgres: str
+) -> None:
+    name = f"test_{secrets.token_hex(6)}"
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        kind = "ENCODING SQL_ASCII LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0"
+        connection.execute(f"CREATE DATABASE {name} {kind}")
+        here = machine("a").share(postgres.replace("/postgres?", f"/{name}?"))
+        doctor, run = here.metier("doctor"), here.metier("run", "leaf", "x")
+        connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+    assert (doctor.returncode, run.returncode) == (1, 1)
+    for said in (doctor.stdout, run.stderr):
+        assert said.count("the database must have the encoding UTF8; it has SQL_ASCII") == 1
+        assert "createdb -E UTF8 -T template0 NAME" in said
+
+
 def test_a_live_run_is_busy_for_every_kind_of_resume(machine: Machines, postgres: str) -> None:
     here = machine("a").share(postgres)
     here.metier("run", "leaf", "x")

@@ -248,8 +248,7 @@ def test_without_trust_nothing_is_taken_over(
         refused = metier("state", "adopt", *more)
         assert (refused.code, refused.out) == (3, "")
         assert refused.err.splitlines()[-3:] == [
-            "error: taking over state needs trust: you have not trusted this workspace"
-            " (WORKSPACE_UNTRUSTED)",
+            "error: taking over state needs trust, and you have not given it (WORKSPACE_UNTRUSTED)",
             f"  {agents.root}",
             "hint: metier trust shows what it may do, and asks",
         ]

@@ -132,3 +132,29 @@ def test_a_wrong_table_is_one_line_with_its_file(metier: Metier, workspace: Work
     assert made.code == 2
     assert "'teams.\"../a\"' must be named after a folder inside the workspace" in made.err
     assert "metier.toml" in made.err
+
+
+@pytest.mark.parametrize("given", [("--team", "a"), ("--owner", "a@example.org")])
+def test_a_list_of_one_team_or_owner_has_its_documents_only(
+    metier: Metier, given: tuple[str, str]
+) -> None:
+    lines = metier("list", *given).out.splitlines()
+    assert [line.split("\t")[0] for line in lines] == ["a/deploy", "a/ship"]
+    found = json.loads(metier("list", "--search", "deploy", *given, "--json").out)
+    assert {one["team"] for one in found} == {"a"}
+
+
+@pytest.mark.parametrize(
+    ("given", "error"),
+    [
+        (("--team", "c"), "there is no team 'c'"),
+        (("--owner", "b@example.org"), "there is no owner 'b@example.org'"),
+    ],
+)
+def test_an_unknown_team_or_owner_is_an_error(
+    metier: Metier, given: tuple[str, str], error: str
+) -> None:
+    printed = metier("list", *given)
+    assert printed.code == 2
+    assert error in printed.err
+    assert ("known: a, b" if given[0] == "--team" else "'a@example.org'") in printed.err

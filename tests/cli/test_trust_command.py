@@ -53,7 +53,7 @@ api-key-env = "HOUSE_KEY"
 argv = ["curl", "https://example.com"]
 """
 SPEAK = "its skills, cards and abilities may be put into prompts by a hook"
-NEEDS_TRUST = "error: running an agent needs trust: you have not trusted this workspace"
+NEEDS_TRUST = "error: running an agent needs trust, and you have not given it"
 NOBODY = f"sha256:{'0' * 64}"
 
 Metier = Callable[..., Printed]

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from conftest import Workspace
 from inspection.packages import HONEST, SKILL, folder, link, tarred, zipped
 from metier import Catalog
-from metier.errors import UsageError
+from metier.errors import SourceError, UsageError
 from metier.flow.inspecting import inspect_source
 from metier.inspection import archives
 from metier.inspection.code import touches
@@ -372,8 +372,9 @@ def test_an_ordinary_address_is_fetched(address: str) -> None:
 
 
 def test_a_repository_that_is_not_there_is_one_clear_line(inspect: Inspect, tmp_path: Path) -> None:
-    with pytest.raises(UsageError) as raised:
+    with pytest.raises(SourceError) as raised:
         inspect(f"file://{tmp_path}/nothing")
+    assert raised.value.code == "SOURCE_FAILED"
     assert "git cannot fetch it" in raised.value.message
 
 
@@ -408,3 +409,68 @@ def test_hostile_texts_take_time_as_they_grow_only(unit: str) -> None:
 
     large = seconds(64_000)
     assert large < 1.5 or large < 24 * max(seconds(8_000) for _ in range(3))
+
+
+# Powers and lines
+
+
+SETTINGS = """[tools]
+allow = ["deploy"]
+
+[tools.deploy]
+description = "Deploys."
+argv = ["sh", "deploy.sh"]
+
+[mcp.evil]
+command = "evil-server"
+
+[models.openai]
+base-url = "https://x.example/v1"
+api-key-env = "OPENAI_API_KEY"
+
+[state]
+url = "postgresql://x.example/metier"
+namespace = "here"
+
+[lint]
+plugins = ["rules.py"]
+"""
+
+
+@pytest.mark.parametrize("name", ["metier.toml", "pyproject.toml"])
+def test_every_power_of_the_settings_is_named_with_its_line(
+    inspect: Inspect, tmp_path: Path, name: str
+) -> None:
+    text = SETTINGS if name == "metier.toml" else SETTINGS.replace("\n[", "\n[tool.metier.")
+    text = text if name == "metier.toml" else text.replace("[tools]", "[tool.metier.tools]")
+    found = inspect(folder(tmp_path / "p", {name: text})).noteworthy
+    named = {one.issue.message.split(": ")[1]: one.issue.line for one in found}
+    assert named == {
+        "tools.allow": 2,
+        "tools.deploy": 4,
+        "mcp.evil": 8,
+        "models.openai, with the key in OPENAI_API_KEY": 11,
+        "state.url": 16,
+        "state.namespace": 17,
+        "lint.plugins": 20,
+    }
+    [server] = [one for one in found if one.issue.code == "IN203"]
+    assert "by itself" not in server.issue.message
+
+
+def test_settings_that_are_refused_are_a_finding(inspect: Inspect, tmp_path: Path) -> None:
+    assert codes(inspect(folder(tmp_path / "p", {"metier.toml": "[tools\n"}))) == {"IN204"}
+    assert inspect(folder(tmp_path / "q", {"metier.toml": "mounts = []\n"})).scripts == []
+
+
+def test_a_command_of_a_skill_is_named_with_its_line(inspect: Inspect, tmp_path: Path) -> None:
+    hooks = "hooks:\n  Stop:\n    - command: ./stop.sh\n"
+    text = f"---\nname: a\ndescription: b\n{hooks}---\nState: !`git status`\n"
+    found = inspect(folder(tmp_path / "p", {"a/SKILL.md": text})).noteworthy
+    lines = {one.quote: one.issue.line for one in found if one.issue.code == "IN201"}
+    assert lines == {"hook: ./stop.sh": 6, "git status": 8}
+
+
+def test_a_card_without_an_id_is_listed_by_its_file(inspect: Inspect, tmp_path: Path) -> None:
+    made = folder(tmp_path / "p", {"docs/capabilities/a.md": "---\ntitle: A\n---\nText.\n"})
+    assert all(one.name for one in inspect(made).adds)

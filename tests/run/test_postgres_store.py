@@ -74,6 +74,19 @@ def database(postgres: str) -> Iterator[str]:
         connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
+@pytest.fixture
+def ascii_database(postgres: str) -> Iterator[str]:
+    """The address of a database that keeps bytes of no known encoding."""
+    name = f"test_{secrets.token_hex(6)}"
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute(
+            f"CREATE DATABASE {name} ENCODING SQL_ASCII LC_COLLATE 'C' LC_CTYPE 'C'"
+            " TEMPLATE template0"
+        )
+        yield psycopg.conninfo.make_conninfo(postgres, dbname=name)
+        connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
 def begun(store: PostgresRunStore, run_id: str = "run") -> RunRecord:
     run = RunRecord(
         run_id, "worker", "t", "running", time.time(), {}, {}, key=store.new_key(), epoch=1
@@ -704,3 +717,17 @@ def test_a_run_in_postgres_records_no_address(store: PostgresRunStore, postgres:
     with pytest.raises(NotFoundError) as raised:
         store.run("unknown")
     assert postgres not in str(raised.value)
+
+
+# Encodings
+
+
+def test_a_database_that_is_not_utf8_is_refused_and_left_empty(ascii_database: str) -> None:
+    with pytest.raises(StoreError) as raised:
+        PostgresRunStore(ascii_database, "here")
+    assert raised.value.message == "the database must have the encoding UTF8; it has SQL_ASCII"
+    assert raised.value.code == "STORE_ENCODING"
+    assert raised.value.hint == "createdb -E UTF8 -T template0 NAME"
+    with psycopg.connect(ascii_database) as connection:
+        schemas = connection.execute("SELECT 1 FROM pg_namespace WHERE nspname = 'metier'")
+        assert schemas.fetchall() == []

@@ -167,8 +167,8 @@ def group(context: click.Context, /, **given: Any) -> None:
 
     Data goes to standard output, everything else to standard error. In a pipe, rows are separated
     by tabs: lists have no header, tables of figures have one. Exit codes: 0 done; 1 findings,
-    unresolved, or a failed run; 2 wrong usage or configuration; 3 a decision is pending; 130
-    cancelled.
+    unresolved, or a failed run; 2 wrong usage or configuration; 3 a decision is pending, or the
+    workspace is not trusted; 130 cancelled.
 
     The options below go before or after the command; those after it win.
     """

@@ -11,6 +11,7 @@ from metier.catalog import Catalog
 from metier.cli.layout import one_line, terminal_width, wrapped
 from metier.cli.session import Session, complete_from, complete_names, metier_command
 from metier.cli.shown import row_json
+from metier.core.nearest import did_you_mean
 from metier.errors import UsageError
 from metier.values.agents import STANDARD
 from metier.values.documents import Ability
@@ -52,6 +53,8 @@ def _complete(_ctx: Any, _parameter: Any, incomplete: str) -> list[CompletionIte
 @click.option(
     "--tag", "tags", metavar="TAG", multiple=True, help="Only abilities with a TAG given."
 )
+@click.option("--team", metavar="TEAM", help="Only documents of this team.")
+@click.option("--owner", metavar="OWNER", help="Only documents of teams with this owner.")
 @click.option("--shadowed", is_flag=True, help="Also shadowed documents.")
 @click.option("--excluded", is_flag=True, help="Only excluded documents, and why they are.")
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="At most N documents.")
@@ -62,6 +65,8 @@ def command(
     capability: str | None,
     agent: str | None,
     tags: tuple[str, ...],
+    team: str | None,
+    owner: str | None,
     shadowed: bool,
     excluded: bool,
     limit: int | None,
@@ -75,9 +80,10 @@ def command(
         raise UsageError("only skills provide capabilities", hint="metier list skills")
     if (agent is not None or tags) and wanted != "ability":
         raise UsageError("--agent and --tag are for abilities", hint="metier list abilities")
-    if excluded and (search or capability or agent or tags or shadowed):
+    if excluded and (search or capability or agent or tags or team or owner or shadowed):
         raise UsageError("--excluded goes with no other filter", hint="metier list --excluded")
     with session.catalog() as catalog:
+        _check_team(catalog, team, owner)
         if excluded:
             _list_excluded(session, catalog, wanted, limit)
             return
@@ -90,13 +96,14 @@ def command(
         if wanted == "ability":
             session.note_unknown_agent(catalog, agent)
             rows = _by_priority(catalog, rows, agent, tags)
+        rows = [row for row in rows if team in (None, row.team) and owner in (None, row.owner)]
         _note_missing_folders(session, catalog, wanted)
         found, rows = len(rows), rows[:limit]
         if session.as_json:
             session.print_json([row_json(row) for row in rows])
             return
         if not rows:
-            filters = (search, capability, agent, tags or None)
+            filters = (search, capability, agent, tags or None, team, owner)
             is_filtered = any(value is not None for value in filters)
             where = "match" if is_filtered else f"found below {catalog.workspace}"
             session.note(f"no {PLURAL[wanted]} {where}")
@@ -111,6 +118,17 @@ def command(
             table = [[row.handle, session.shown(row.file), row.routing_text] for row in rows]
         table = [_with_remark(cells, _remark(row)) for cells, row in zip(table, rows, strict=True)]
         session.print_list(columns, table, wanted, plural=PLURAL[wanted], total=found)
+
+
+def _check_team(catalog: Catalog, team: str | None, owner: str | None) -> None:
+    """Raise `UsageError` for a team or an owner that the settings do not name."""
+    teams = catalog.config.teams
+    names, owners = {one.name for one in teams}, {one.owner for one in teams if one.owner}
+    for what, given, known in (("team", team, names), ("owner", owner, owners)):
+        if given is not None and given not in known:
+            otherwise = f"known: {', '.join(sorted(known))}" if known else "docs/teams.md"
+            hint = did_you_mean(given, sorted(known), otherwise)
+            raise UsageError(f"there is no {what} '{given}'", hint=hint)
 
 
 def _list_excluded(session: Session, catalog: Catalog, kind: Kind, limit: int | None) -> None:

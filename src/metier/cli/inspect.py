@@ -19,6 +19,7 @@ def command(session: Session, source: str, everything: bool) -> int:
 
     It finds what its patterns know. "Nothing noteworthy" does not mean that it is safe.
     """
+    session.notes_trust = False  # it would read as if it were about what is inspected
     with session.catalog() as catalog:
         found = inspect_source(source, catalog.store)
     if session.as_json:

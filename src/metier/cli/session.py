@@ -70,6 +70,8 @@ class Session:
         self.trust_once = trust_once
         self.for_host = for_host
         """A host started the command: no flag or variable gives it power."""
+        self.notes_trust = True
+        """Whether to say that the workspace is not trusted."""
         self.met_damage = False
         """Whether the catalog turned out to be damaged while the command read it."""
         self.has_acted = False
@@ -152,7 +154,11 @@ class Session:
 
     def _note_ignored(self, boundary: Boundary) -> None:
         trust, ignored = boundary.trust, boundary.config.ignored
-        if trust.is_trusted or not (ignored or trust.state == "changed" or trust.detail):
+        if (
+            not self.notes_trust
+            or trust.is_trusted
+            or not (ignored or trust.state == "changed" or trust.detail)
+        ):
             return
         changed = "it changed since you trusted it" if trust.state == "changed" else ""
         why = trust.detail or changed

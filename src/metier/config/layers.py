@@ -71,9 +71,16 @@ def _of_workspace(workspace: str) -> Iterator[Layer]:
             yield _layer(project, False, _flat(table, project))
 
 
-def layer_of_text(text: str, source: str, *, is_users: bool) -> Layer:
-    """The layer of a settings file with this text. Raises `ConfigError`."""
-    return _layer(source, is_users, _flat(_parsed(text, source), source))
+def layer_of_text(text: str, source: str, *, is_users: bool, is_project: bool = False) -> Layer:
+    """The layer of a settings file, or of a `pyproject.toml`, with this text.
+
+    Raises `ConfigError`.
+    """
+    table: Any = _parsed(text, source)
+    if is_project:
+        tools = table.get("tool")
+        table = tools.get("metier", {}) if isinstance(tools, dict) else {}
+    return _layer(source, is_users, _flat(table, source))
 
 
 def _layer(source: str, is_users: bool, values: dict[str, Any]) -> Layer:

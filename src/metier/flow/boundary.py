@@ -184,13 +184,13 @@ def power_set(settings: Settings, environ: Mapping[str, str] = os.environ) -> Po
 
 def untrusted_error(workspace: str, trust: Trust, what: str) -> TrustError:
     """The error for `what`, which needs trust."""
-    why = trust.detail or "you have not trusted this workspace"
+    why = f": {trust.detail}" if trust.detail else ", and you have not given it"
     if trust.state == "changed" and not trust.detail:
-        why = "its settings, agents or commands have changed since you trusted it"
+        why = ": its settings, agents or commands have changed since you trusted it"
     hint = "metier trust shows what it may do, and asks"
     if trust.state == "owner":
         hint = "list the workspace under safe-directories in your own settings"
-    return TrustError(f"{what} needs trust: {why}", where=workspace, hint=hint)
+    return TrustError(f"{what} needs trust{why}", where=workspace, hint=hint)
 
 
 # Agents

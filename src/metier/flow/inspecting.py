@@ -1,5 +1,6 @@
 """Inspect a folder, an archive or a git address before it is installed. Nothing of it runs."""
 
+import json
 import os
 import posixpath
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,6 +17,7 @@ from metier.inspection.archives import is_archive, read_archive
 from metier.inspection.code import MINIFIED, longest_line, sends, touches
 from metier.inspection.folder import read_folder, read_single
 from metier.inspection.packing import check_file, check_names, noted, shown_path
+from metier.inspection.powers import power_findings
 from metier.inspection.repository import is_address, read_repository
 from metier.inspection.wording import wordings
 from metier.parse.asks import commands_of, tools_of
@@ -43,7 +45,7 @@ class Opened(NamedTuple):
 
 
 def open_source(source: str) -> Opened:
-    """Read what the user named. Raises `UsageError`."""
+    """Read what the user named. Raises `UsageError`, or `SourceError` for an address."""
     if is_address(source) and not os.path.exists(source):
         commit, files = read_repository(source)
         return Opened("git", files, commit)
@@ -118,17 +120,18 @@ class _Reading:
             return
         kind = document_kind(file.path)
         if kind is not None and not (kind == "agent" and self._is_in_skill(file.path)):
-            yield from self._document(file)
+            yield from self._document(file, text)
         for added in other_additions(file):
             self.adds.append(added)
-            yield from _automatic(added)
+            yield from _automatic(added, text)
+        yield from power_findings(file)
         yield from self._texts(file, text)
 
     def _is_in_skill(self, path: str) -> bool:
         """Whether a file is a part of a skill, such as the `agents/` of one."""
         return posixpath.dirname(posixpath.dirname(path)) in self._skill_folders - {""}
 
-    def _document(self, file: InspectedFile) -> Iterator[Noted]:
+    def _document(self, file: InspectedFile, text: str) -> Iterator[Noted]:
         kind = document_kind(file.path)
         assert kind is not None
         folder = posixpath.basename(posixpath.dirname(file.path))
@@ -140,18 +143,22 @@ class _Reading:
         self.documents.append((path, document))
         about = " ".join(document.description.split())[:_LONGEST_ABOUT]
         if not isinstance(document, Skill):
-            self.adds.append(Addition(kind, document.id, path, about))
+            name = document.id or posixpath.basename(path)
+            self.adds.append(Addition(kind, name, path, about))
             return
         tools = tools_of(document.data)
         self.skills.append((path, document))
         self.adds.append(Addition(kind, document.name, path, about, tools))
         for command in commands_of(document.data, document.body):
             message = "a host runs this command when it loads the skill"
-            yield noted("IN201", message, file.path, quote=command)
+            line = _line_of(text, f"!`{command}`", command.removeprefix("hook: "))
+            yield noted("IN201", message, file.path, line, quote=command)
         wide = [one for one in tools if one.lower() in _WIDE_TOOLS]
         if wide:
             message = f"asks to use {', '.join(wide)} without being asked each time"
-            yield noted("IN202", message, file.path, hint="allow single commands: Bash(git log:*)")
+            line = _line_of(text, "allowed-tools:", "allowed_tools:", "tools:")
+            hint = "allow single commands: Bash(git log:*)"
+            yield noted("IN202", message, file.path, line, hint=hint)
 
     def _texts(self, file: InspectedFile, text: str) -> Iterator[Noted]:
         is_program = is_script(file, text)
@@ -200,13 +207,27 @@ def is_script(file: InspectedFile, text: str) -> bool:
     return name.endswith(SCRIPTS) or file.is_executable or text.startswith("#!")
 
 
-def _automatic(added: Addition) -> Iterator[Noted]:
+def _automatic(added: Addition, text: str) -> Iterator[Noted]:
     """Findings about what starts by itself once it is installed."""
     if added.kind == "hook":
-        yield noted("IN201", "a hook runs this command by itself", added.path, quote=added.about)
-    if added.kind == "mcp-server":
+        message, line = "a hook runs this command by itself", _line_of(text, added.about)
+        yield noted("IN201", message, added.path, line, quote=added.about)
+    is_own = posixpath.basename(added.path) == "metier.toml"  # only agents that name it start it
+    if added.kind == "mcp-server" and not is_own:
         message = f"a host starts the MCP server '{added.name}' by itself"
-        yield noted("IN203", message, added.path, quote=added.about)
+        line = _line_of(text, f'"{added.name}"', added.name)
+        yield noted("IN203", message, added.path, line, quote=added.about)
+
+
+def _line_of(text: str, *wanted: str) -> int:
+    """The first line with a text, or with the first line of the next; else 1."""
+    for one in wanted:
+        first = one.strip().split("\n")[0]
+        for written in (first, json.dumps(first)[1:-1]):
+            at = text.find(written) if written else -1
+            if at >= 0:
+                return text.count("\n", 0, at) + 1
+    return 1
 
 
 def _shadowing(reading: _Reading, store: Store, folder: str) -> Iterator[Noted]:

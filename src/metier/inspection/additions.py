@@ -20,7 +20,8 @@ _MANIFESTS = {
 }
 _SERVER_FILES = (".mcp.json", "mcp.json", "gemini-extension.json", "plugin.json", "settings.json")
 _HOOK_FILES = ("hooks.json", "settings.json", "settings.local.json", "plugin.json")
-_SETTINGS = ("metier.toml", "config.toml")
+_OWN_SETTINGS = "metier.toml"
+_SETTINGS = (_OWN_SETTINGS, "config.toml")
 _MOST_NAMED = 200
 _DEEPEST = 12
 
@@ -56,7 +57,7 @@ def other_additions(file: InspectedFile) -> Iterator[Addition]:
             yield Addition("hook", "hook", file.path, command)
     if name in (*_SERVER_FILES, *_SETTINGS):
         yield from _servers(data, file.path)
-    if name == "metier.toml":
+    if name == _OWN_SETTINGS:
         yield Addition("settings", name, file.path, ", ".join(sorted(map(str, data)))[:200])
 
 

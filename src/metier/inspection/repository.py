@@ -14,7 +14,7 @@ from metier.config.owners import git_output
 from metier.core.git_objects import FILES, LINK, TreeEntry, object_contents, tree_entries
 from metier.core.process import minimal_environment
 from metier.core.text import printable
-from metier.errors import UsageError
+from metier.errors import SourceError, UsageError
 from metier.inspection.packing import Allowance, noted, too_many
 from metier.safety.addresses import check_address
 from metier.values.inspection import MOST_FILES, FileSet, InspectedFile, Noted
@@ -80,7 +80,10 @@ def check_git_address(address: str) -> None:
 
 
 def read_repository(address: str) -> tuple[str, FileSet]:
-    """The latest commit at an address, and its files. Raises `UsageError`."""
+    """The latest commit at an address, and its files.
+
+    Raises `UsageError` for an address that is refused, `SourceError` if git cannot fetch it.
+    """
     check_git_address(address)
     with tempfile.TemporaryDirectory(prefix="metier-inspect-") as folder:
         _git(folder, ["init", "--quiet", "--bare", "--template=", "."], address)
@@ -88,13 +91,13 @@ def read_repository(address: str) -> tuple[str, FileSet]:
         found = git_output(folder, ["rev-parse", "--verify", "--quiet", _REF])
         listed = git_output(folder, ["ls-tree", "-r", "-z", "-l", _REF], seconds=SECONDS)
         if found is None or listed is None:
-            raise UsageError("git cannot list the files of the repository", where=address)
+            raise SourceError("git cannot list the files of the repository", where=address)
         reader = _Reader(folder, list(tree_entries(listed)))
         return found.decode().strip(), reader.read()
 
 
 def _git(folder: str, arguments: Sequence[str], address: str) -> None:
-    """Run git. Raises `UsageError` with its reason."""
+    """Run git. Raises `SourceError` with its reason."""
     environment = {**minimal_environment(_PASSED), **_ENVIRONMENT}
     try:
         done = subprocess.run(
@@ -108,13 +111,13 @@ def _git(folder: str, arguments: Sequence[str], address: str) -> None:
             preexec_fn=_limit_files,
         )
     except subprocess.TimeoutExpired:
-        raise UsageError(f"no answer within {SECONDS} s", where=address) from None
+        raise SourceError(f"no answer within {SECONDS} s", where=address) from None
     except OSError as error:
-        raise UsageError(f"git cannot be started: {error.strerror}", where=address) from None
+        raise SourceError(f"git cannot be started: {error.strerror}", where=address) from None
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip().splitlines()
         why = printable(said[0][:300]) if said else f"exit code {done.returncode}"
-        raise UsageError(f"git cannot fetch it: {why}", where=address)
+        raise SourceError(f"git cannot fetch it: {why}", where=address)
 
 
 def _limit_files() -> None:

@@ -139,6 +139,7 @@ class Postgres:
         if connection is None or connection.closed:
             connection = self._connect()
             try:
+                _check_encoding(connection)
                 connection.execute(_SETTINGS)
                 self._migrate(connection)
             except BaseException:
@@ -194,6 +195,18 @@ def connector(address: str, *, autocommit: bool = True) -> Callable[[], Connecti
     """Connects to an address with our defaults. Raises `ConfigError` if it is not valid."""
     completed = _completed(address)
     return lambda: psycopg.connect(completed, autocommit=autocommit, prepare_threshold=0)
+
+
+def _check_encoding(connection: Connection) -> None:
+    """Raise `StoreError` if the database cannot give back every text that it takes."""
+    encoding = connection.info.parameter_status("server_encoding")
+    encoding = encoding or scalar(connection, "SHOW server_encoding")
+    if encoding != "UTF8":
+        raise StoreError(
+            f"the database must have the encoding UTF8; it has {encoding}",
+            code="STORE_ENCODING",
+            hint="createdb -E UTF8 -T template0 NAME",
+        )
 
 
 def scalar(connection: Connection, statement: str, values: Sequence[Any] = ()) -> Any:
