@@ -486,3 +486,19 @@ def test_lint_counts_what_it_left_out_in_the_users_folders(
     assert metier("lint").err.endswith(note)
     assert note not in metier("lint", "--user").err
     assert note not in metier("lint", "skills").err
+
+
+@pytest.mark.parametrize(
+    ("front", "hint"),
+    [
+        ("name: a\ndescripton: Draws charts from tables.", "write 'description' instead of 'descr"),
+        ("name: a\n  description: Draws a chart.", "remove the spaces before the key"),
+        ("name: a\ndescription: |\n    Draws\n  tables", "indent the lines of a value alike"),
+        ("name: a\ndescription: Draws a \x01 chart", "hint: remove it"),
+    ],
+)
+def test_a_hint_of_lint_fits_the_mistake(
+    workspace: Workspace, metier: Metier, front: str, hint: str
+) -> None:
+    workspace.write("skills/a/SKILL.md", f"---\n{front}\n---\nDraw it.\n")
+    assert hint in metier("lint").out
