@@ -461,3 +461,44 @@ def test_a_disabled_standard_agent_is_told_wherever_findings_are(
 def test_every_command_of_the_list_exists() -> None:
     for name in COMMANDS:
         assert run([name, "--help"]) == 0
+
+
+def test_what_is_excluded_in_the_users_folders_is_said_to_need_user(
+    workspace: Workspace, empty_home: Path, metier: Metier
+) -> None:
+    workspace.skill("here")
+    workspace.write("skills/empty/SKILL.md", "")
+    assert "1 excluded: metier lint says which and why" in metier("refresh").out
+    assert "more in the folders of your hosts" not in metier("lint").err
+    Workspace(empty_home).write(".claude/skills/blank/SKILL.md", "")
+    assert "2 excluded: metier lint --user says which and why" in metier("refresh").out
+    assert "hint: metier lint --user says which and why" in metier("doctor").out
+
+
+def test_lint_counts_what_it_left_out_in_the_users_folders(
+    workspace: Workspace, empty_home: Path, metier: Metier
+) -> None:
+    workspace.skill("here")
+    Workspace(empty_home).skill("there", folder=".claude/skills/there")
+    note = "1 more in the folders of your hosts: metier lint --user\n"
+    assert note not in metier("lint").err  # there is no catalog yet
+    metier("refresh")
+    assert metier("lint").err.endswith(note)
+    assert note not in metier("lint", "--user").err
+    assert note not in metier("lint", "skills").err
+
+
+@pytest.mark.parametrize(
+    ("front", "hint"),
+    [
+        ("name: a\ndescripton: Draws charts from tables.", "write 'description' instead of 'descr"),
+        ("name: a\n  description: Draws a chart.", "remove the spaces before the key"),
+        ("name: a\ndescription: |\n    Draws\n  tables", "indent the lines of a value alike"),
+        ("name: a\ndescription: Draws a \x01 chart", "hint: remove it"),
+    ],
+)
+def test_a_hint_of_lint_fits_the_mistake(
+    workspace: Workspace, metier: Metier, front: str, hint: str
+) -> None:
+    workspace.write("skills/a/SKILL.md", f"---\n{front}\n---\nDraw it.\n")
+    assert hint in metier("lint").out

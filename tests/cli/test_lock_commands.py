@@ -250,3 +250,14 @@ def test_skills_that_match_the_lock_are_accepted_with_one_answer(
     assert (typed.code, typed.questions) == (0, 1)
     assert "+Not as locked." in typed.screen
     assert len(call("list").out.splitlines()) == 3
+
+
+def test_lock_says_that_it_leaves_the_users_skills_out(
+    workspace: Workspace, empty_home: Path, call: Metier
+) -> None:
+    workspace.skill("here")
+    note = "skills in your home folders are not locked"
+    assert note not in call("lock").err
+    Workspace(empty_home).skill("there", folder=".claude/skills/there")
+    assert note in call("lock").err
+    assert "no skill differs from the lock" in call("verify").err

@@ -57,7 +57,7 @@ def states(agents: Agents) -> list[str]:
 
 def test_rm_removes_a_run_and_what_it_delegated(kept: Agents) -> None:
     lead = next(run["runId"] for run in kept.runs("list") if run["agentId"] == "lead")
-    finished = kept.metier("runs", "rm", lead)
+    finished = kept.metier("runs", "rm", lead, "--yes")
     assert (finished.returncode, finished.stdout) == (
         0, "removed 1 run, and 1 that they delegated\n",
     )  # fmt: skip
@@ -66,10 +66,21 @@ def test_rm_removes_a_run_and_what_it_delegated(kept: Agents) -> None:
 
 def test_rm_takes_several_runs_and_tells_json(kept: Agents) -> None:
     ids = [run["runId"] for run in kept.runs("list")]
-    found = json.loads(kept.metier("runs", "rm", *ids, "--json").stdout)
+    found = json.loads(kept.metier("runs", "rm", *ids, "--json", "--yes").stdout)
     assert found == {"schemaVersion": "1", "removed": ids, "runs": 3}
     follows("runs-removed", found)
     assert states(kept) == []
+
+
+@pytest.mark.parametrize("more", [(), ("--json",)])
+def test_rm_removes_nothing_unasked_where_nobody_can_be_asked(
+    kept: Agents, more: tuple[str, ...]
+) -> None:
+    before = states(kept)
+    refused = kept.metier("runs", "rm", "last", *more)
+    assert refused.returncode == 2
+    assert "--yes removes them without asking" in refused.stdout + refused.stderr
+    assert states(kept) == before
 
 
 def test_rm_refuses_a_delegated_run_and_names_the_other(agents: Agents) -> None:
@@ -88,13 +99,13 @@ def test_rm_refuses_a_running_run(agents: Agents) -> None:
     process = agents.started("run", "holds", "x")
     try:
         eventually(lambda: bool(agents.calls()))
-        refused = agents.metier("runs", "rm", "last")
+        refused = agents.metier("runs", "rm", "last", "--yes")
         assert refused.returncode == 2
         assert "RUN_BUSY" in refused.stderr
     finally:
         agents.release()
         process.communicate(timeout=60)
-    assert agents.metier("runs", "rm", "last").returncode == 0
+    assert agents.metier("runs", "rm", "last", "--yes").returncode == 0
 
 
 @pytest.mark.slow

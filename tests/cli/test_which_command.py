@@ -156,7 +156,8 @@ def test_why_another_skill_is_first_is_said_in_rows_of_its_own(which: Metier) ->
     assert any("below the threshold of 2.8" in line for line in lines)
     assert any("'pdf-tables' is first" in line for line in lines)
     assert any(line.startswith("words of the task that it lacks: ") for line in lines)
-    assert lines[-1] == "these words in its description would not make it first"
+    assert lines[-2] == "these words in its description would not make it first"
+    assert lines[-1].startswith("next: narrow the description of '")
     assert ran.code == 0
 
 
@@ -304,3 +305,12 @@ def test_a_terminal_says_when_nothing_fits(untrusted: Workspace) -> None:
     assert seen.code == 1
     assert "nothing fits" in seen.plain
     assert not any("●" in line for line in seen.plain)
+
+
+def test_an_expected_skill_without_a_name_goes_by_its_folder(
+    workspace: Workspace, which: Metier
+) -> None:
+    workspace.write("skills/broken/SKILL.md", "")
+    rows = [row for row in which("use broken", "--expect", "broken").rows if row[0] == "expected"]
+    assert rows[0][1] == "broken"
+    assert rows[0][2].startswith("it is excluded: ")

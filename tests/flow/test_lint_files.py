@@ -197,3 +197,10 @@ def test_paths_are_relative_to_the_current_folder(
 ) -> None:
     monkeypatch.chdir(documents.root / "skills")
     assert documents_among(["one/SKILL.md"], str(documents.root), Config()) == ["one/SKILL.md"]
+
+
+def test_a_folder_without_git_is_said_to_be_no_repository(
+    tmp_path: Path, no_mark_above: None
+) -> None:
+    with pytest.raises(NotFoundError, match="this is not a git repository"):
+        changed_files(str(tmp_path), "HEAD~1")

@@ -51,7 +51,7 @@ LINES: dict[str, list[tuple[str, ...]]] = {
                  ("schedule", "remove", "n")],
     "runs": [("runs", "list"), ("runs", "resume", "last"), ("runs", "show", "last"),
              ("runs", "watch", "last"), ("runs", "resume", "last", "--detach"),
-             ("runs", "rm", "last")],
+             ("runs", "rm", "last", "--yes")],
     "inject": [("inject", "--task", "extract the pdf tables"),
                ("inject", "--task", "extract the pdf tables", "--json")],
     "hook": [("hook", "stats"), ("hook", "stats", "decisions"), ("hook", "stats", "resume"),

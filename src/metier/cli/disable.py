@@ -26,7 +26,8 @@ def command(
     Each host has a switch of its own: Claude Code, Codex, Gemini CLI, opencode and OpenClaw have
     one in their settings. A skill of the workspace is switched off in the settings of the
     workspace, any other in yours, unless --user or --project says otherwise. Nothing else in the
-    settings changes. The diff is printed, and on a terminal you are asked before it is written.
+    settings changes. The diff is printed, and on a terminal you are asked before it is written;
+    without one it is written at once, and --dry-run only shows it.
     """
     with session.catalog() as catalog:
         known = wanted_in(session, catalog, skill, host, for_user, whole_plugin=whole_plugin)

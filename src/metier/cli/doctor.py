@@ -18,7 +18,7 @@ from metier.cli.doctor_shared import Check, shared_checks
 from metier.cli.layout import flowed_here, words
 from metier.cli.refresh import failed_sources, review_notices
 from metier.cli.session import Session, counted, metier_command
-from metier.cli.shown import ShownPaths
+from metier.cli.shown import ShownPaths, which_and_why
 from metier.config.owners import is_tracked
 from metier.config.tokens import token_counter
 from metier.errors import MetierError
@@ -253,13 +253,14 @@ def _excluded(catalog: Catalog) -> Iterator[Check]:
         return
     by_reason = Counter(exclusion.reason for exclusion in excluded)
     detail = ", ".join(f"{count:,} {reason}" for reason, count in by_reason.most_common())
-    yield Check("excluded", "warning", detail, "metier lint says which and why")
+    hint = which_and_why(catalog)
+    yield Check("excluded", "warning", detail, hint)
     for exclusion in excluded[:_MOST_SHOWN]:
         why = f"{exclusion.reason}: {exclusion.detail}" if exclusion.detail else exclusion.reason
         yield Check("", "warning", f"{exclusion.path} ({why})")
     if len(excluded) > _MOST_SHOWN:
         more = len(excluded) - _MOST_SHOWN
-        yield Check("", "warning", f"and {more:,} more: metier lint says which and why")
+        yield Check("", "warning", f"and {more:,} more: {hint}")
 
 
 def _reviews(catalog: Catalog) -> Iterator[Check]:

@@ -52,7 +52,7 @@ def command(session: Session) -> None:
             session.print_json({"root": root, "made": made, **refreshed.changes.to_json()})
             return
         session.note(f"workspace {root}: " + (f"wrote {', '.join(made)}" if made else "unchanged"))
-        for line in summary(refreshed):
+        for line in summary(refreshed, catalog):
             session.tell(line)
         session.note("next: metier list, metier lint")
 

@@ -54,9 +54,9 @@ def _findings(found: Inspection, width: int, *, everything: bool) -> Iterator[st
     rest = len(wanted) - len(shown)
     infos = 0 if everything else len(found.findings) - len(wanted)
     more = [f"{rest:,} more"] if rest else []
-    more += [f"{infos:,} of severity info"] if infos else []
+    more += [counted(infos, "note")] if infos else []
     if more:
-        yield f"  not shown: {', '.join(more)}: --all"
+        yield f"  not shown: {', '.join(more)} (--all shows them)"
 
 
 def _shortened(findings: Sequence[Noted]) -> list[Noted]:

@@ -19,6 +19,7 @@ def command(session: Session) -> int:
     with session.catalog() as catalog:
         skills, unreadable = catalog.reviews.locked_now()
         _accept(session, catalog.reviews)
+        is_home_left_out = any(row.origin == "user" for row in catalog.skills())
     workspace = session.workspace()
     try:
         was_written = write_lock(workspace, skills)
@@ -40,6 +41,8 @@ def command(session: Session) -> int:
         verb = "wrote" if was_written else "nothing changed in"
         shown = session.shown(lock_path(workspace))
         session.tell(f"{verb} {shown}: {counted(len(skills), 'skill')}, {counted(files, 'file')}")
+        if is_home_left_out:
+            session.note("skills in your home folders are not locked")
         for one in unreadable.values():
             session.tell(f"not locked: {one.path}: {one.why}")
     return int(bool(unreadable))

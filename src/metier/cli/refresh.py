@@ -7,7 +7,7 @@ import click
 
 from metier.catalog import Catalog, Refreshed
 from metier.cli.session import Session, counted, metier_command
-from metier.cli.shown import ShownPaths
+from metier.cli.shown import ShownPaths, which_and_why
 from metier.errors import ConfigError, MetierError
 from metier.flow.boundary import Boundary
 from metier.flow.gone_workspaces import remember_workspace
@@ -25,7 +25,7 @@ def command(session: Session, background: bool) -> None:
     """Update the catalog to what is on disk.
 
     Reads only files that changed, and prepares what hooks read. One bad file never stops the
-    rest: what is excluded is counted here, and `metier lint` says which and why.
+    rest: what is excluded is counted here, and `metier lint --user` says which and why.
     """
     with _failure_logged(session):
         if background:
@@ -62,7 +62,7 @@ def _refresh(session: Session, catalog: Catalog) -> None:
         return
     if catalog.is_kept:
         session.note(f"{'built' if is_new else 'refreshed'} {catalog.store.path}")
-    for line in summary(refreshed):
+    for line in summary(refreshed, catalog):
         session.tell(line)
     for issue in failed_sources(catalog):
         source = f"source {issue.path}: " if issue.code == "SRC901" else ""
@@ -156,7 +156,7 @@ def ship(boundary: Boundary) -> None:
         ship_from(config, boundary.workspace, state_room(boundary.workspace))
 
 
-def summary(refreshed: Refreshed) -> list[str]:
+def summary(refreshed: Refreshed, catalog: Catalog) -> list[str]:
     changes = refreshed.changes
     kinds = [counted(changes.included[kind], kind, PLURAL[kind]) for kind in KINDS]
     if changes.shadowed:
@@ -167,7 +167,7 @@ def summary(refreshed: Refreshed) -> list[str]:
         f" {changes.unchanged:,} unchanged",
     ]
     if changes.excluded:
-        lines.append(f"{changes.excluded:,} excluded: metier lint says which and why")
+        lines.append(f"{changes.excluded:,} excluded: {which_and_why(catalog)}")
     return lines
 
 

@@ -364,19 +364,17 @@ def _cancel(session: Session, wanted: str) -> int:
 def _rm(session: Session, wanted: tuple[str, ...], yes: bool) -> int:
     """Remove runs with their steps and checkpoints, and the runs that they delegated.
 
-    A run that is running, or waits in a queue, is not removed. On a terminal you are asked first.
+    A run that is running, or waits in a queue, is not removed. On a terminal you are asked first;
+    elsewhere, and with --json, nothing is removed without --yes.
     """
     with _unrefreshed(session) as catalog:
         agency = catalog.agency
         runs = {run.run_id: run for run in (found_run(agency, one) for one in wanted)}
         for run in runs.values():
             check_removable(agency, run)
-        question = f"Remove {counted(len(runs), 'run')} for good?"
-        if not yes and sys.stdin.isatty() and not session.as_json:
-            print_runs(session, list(runs.values()), len(runs))
-            if not click.confirm(question, err=True):
-                session.note("nothing was removed")
-                return 1
+        if not yes and not _agreed(session, list(runs.values())):
+            session.note("nothing was removed")
+            return 1
         removed = agency.store.remove(list(runs))
     if session.as_json:
         session.print_json({"schemaVersion": "1", "removed": list(runs), "runs": removed})
@@ -385,6 +383,16 @@ def _rm(session: Session, wanted: tuple[str, ...], yes: bool) -> int:
     more = f", and {delegated:,} that they delegated" if delegated else ""
     session.tell(f"removed {counted(len(runs), 'run')}{more}")
     return 0
+
+
+def _agreed(session: Session, runs: list[RunRecord]) -> bool:
+    """Ask whether to remove runs. Raises `UsageError` where nobody can be asked."""
+    question = f"Remove {counted(len(runs), 'run')} for good?"
+    if session.as_json or not sys.stdin.isatty():
+        why = "removing runs cannot be undone, and nobody can be asked here"
+        raise UsageError(why, hint="--yes removes them without asking")
+    print_runs(session, runs, len(runs))
+    return click.confirm(question, err=True)
 
 
 def _awaited(agency: Agency, run_id: str) -> RunRecord:

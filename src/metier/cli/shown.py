@@ -45,6 +45,12 @@ class ShownPaths:
         return issue._replace(path=self(issue.path)).to_json()
 
 
+def which_and_why(catalog: "Catalog") -> str:
+    """Which command says what is excluded: that of the workspace leaves the user's folders out."""
+    option = " --user" if catalog.excluded_of_user() else ""
+    return f"metier lint{option} says which and why"
+
+
 def shipped_folder(packaged: str, in_checkout: str) -> str:
     """A folder of the installed package, or of the checkout; empty if there is none."""
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))

@@ -35,9 +35,11 @@ def command(session: Session, frozen: bool) -> int:
     for one in found:
         session.tell(_line(one, is_wrong=one in wrong))
     if wrong:
-        session.note(f"{counted(len(wrong), 'skill')} not as locked: metier diff, or metier lock")
+        differ = "differs" if len(wrong) == 1 else "differ"
+        skills = counted(len(wrong), "skill")
+        session.note(f"{skills} {differ} from the lock: metier diff shows how, metier lock accepts")
     else:
-        session.note("all locked skills are as they were locked")
+        session.note("no skill differs from the lock")
     return int(bool(wrong))
 
 

@@ -172,7 +172,9 @@ def _view(answer: Which, width: int) -> list[str]:
         lines.append("  none has a word of the task")
     if answer.expectation is None:
         return lines + _other_lines(answer, width)
-    lines += ["", _title(f"why not {answer.expectation.name}?", "")]
+    name = answer.expectation.name
+    heading = name if _is_first(answer.expectation) else f"why not {name}?"
+    lines += ["", _title(heading, "")]
     return lines + [
         line for text in _explained(answer) for line in wrapped(f"- {text}", width, "  ")
     ]
@@ -245,9 +247,13 @@ def _chosen_lines(title: str, found: Sequence[Chosen]) -> list[str]:
 def _explained(answer: Which) -> list[str]:
     expectation = answer.expectation
     assert expectation is not None
-    if expectation.place == 1 and expectation.fires:
+    if _is_first(expectation):
         return ["it is first, and it fires"]
     return [*expectation.reasons, *_advice(expectation)]
+
+
+def _is_first(expectation: Expectation) -> bool:
+    return expectation.place == 1 and expectation.fires
 
 
 def _advice(expectation: Expectation) -> list[str]:
@@ -260,4 +266,6 @@ def _advice(expectation: Expectation) -> list[str]:
     elif expectation.missing and expectation.own is not None and expectation.is_in_reach:
         gain = "make it first" if expectation.place != 1 else "let it fire"
         lines.append(f"these words in its description would not {gain}")
+        if expectation.lost_to is not None:
+            lines.append(f"next: narrow the description of '{expectation.lost_to.name}'")
     return lines

@@ -15,7 +15,7 @@ from metier.storage.room import read_regular
 _VERSION = 1
 _LARGEST = 64 * 1024 * 1024
 _HINT = "metier lint --baseline FILE --write-baseline writes it"
-_REMOVE = "remove the file; --write-baseline then writes it again"
+_REMOVE = "restore it from version control, or remove it: --write-baseline writes it again"
 IsChecked = Callable[[str, str], bool]
 """Whether a run would find a code in the file at a path."""
 

@@ -43,11 +43,14 @@ def _git(workspace: str, *arguments: str) -> bytes | None:
 
 
 def _absolute(listed: bytes | None, workspace: str, ref: str) -> list[str]:
+    if listed is None and _git(workspace, "rev-parse", "--git-dir") is None:
+        hint = "--files-from takes a list of files, from anywhere"
+        raise NotFoundError("this is not a git repository", where=workspace, hint=hint)
     if listed is None:
         raise NotFoundError(
             f"git finds no common commit with '{ref}'",
             where=workspace,
-            hint="a branch or a commit, with its history; --changed takes no PATH",
+            hint="check the name, or fetch the full history (fetch-depth: 0)",
         )
     return [os.path.join(workspace, os.fsdecode(one)) for one in listed.split(b"\0") if one]
 

@@ -248,6 +248,10 @@ class Queries:
         """The excluded documents of a kind, by path."""
         return [row for row in documents.excluded_documents(self.store) if row.kind == kind]
 
+    def excluded_of_user(self) -> int:
+        """How many excluded files are in the folders of the user's hosts and settings."""
+        return documents.count_of_user(self.store, ["excluded"])
+
     def documents_digest(self) -> str:
         """Equal on machines whose workspaces have equal documents."""
         return documents.documents_digest(self.store)

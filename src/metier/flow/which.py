@@ -229,7 +229,7 @@ class SkillFinder:
         can_win = not reasons and self._cut(row) is None
         figures = [*reasons, *self._figures(own, place, lost_to, is_out=bool(reasons))]
         return Expectation(
-            name=row.handle,
+            name=row.handle or row.path.split("/")[-2:][0],
             place=place,
             fires=own is not None and own.fires,
             reasons=reasons if reasons and own is None else figures,

@@ -1,7 +1,7 @@
 """Queries over the documents in the catalog."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from metier.core.names import canonical_id
@@ -58,6 +58,13 @@ def _filtered(
 def excluded_documents(store: Store) -> list[Row]:
     """Every excluded file, by path."""
     return select_rows(store, "state = 'excluded' ORDER BY kind = 'skill' DESC, rank, path", [])
+
+
+def count_of_user(store: Store, states: Sequence[str] = ("active", "shadowed", "excluded")) -> int:
+    """How many files in the folders of the user's hosts and settings have one of these states."""
+    marks = ", ".join("?" * len(states))
+    sql = f"SELECT count(*) FROM document WHERE origin = 'user' AND state IN ({marks})"
+    return int(store.rows(sql, tuple(states))[0][0])
 
 
 def shadowed_documents(store: Store) -> list[Row]:

@@ -146,7 +146,7 @@ def _check_length(size: int, together: int, found: Findings) -> None:
     over = cut_in(together)
     if size > LONGEST_DESCRIPTION:
         message = f"the description has {size} characters, the limit is {LONGEST_DESCRIPTION}"
-        hint = "hosts cut or drop it: keep what and when"
+        hint = "some hosts cut it or drop the skill: keep what it does and when to use it"
         hosts = (*limited_hosts(LONGEST_DESCRIPTION), *(host.name for host in over), *_FORMAT)
         found.add("SK305", message, ("description",), hint, hosts)
     elif over:

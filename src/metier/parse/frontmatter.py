@@ -45,7 +45,9 @@ HINTS = {
     "FM117": "make the first line '---' alone, then keys such as 'description:', then '---'",
 }
 _NO_TABS = "YAML does not allow tabs for indentation"
+_QUOTES = frozenset("'\"")
 _PLAIN_WORDS = (
+    ("a character that YAML does not allow", "a character that YAML does not allow", "remove it"),
     ("did not find expected alphabetic", "a value starts with '*' or '&'", "put it in quotes"),
     ("found undefined alias", "a value starts with '*'", "put it in quotes"),
     ("could not find expected ':'", "this line is no 'key: value'", "indent or quote the text"),
@@ -297,12 +299,24 @@ def _located(problem: "Problem", parts: _Parts, path: str) -> Issue:
     if problem.code == "FM104":
         key = re.match(_TOP_LEVEL_KEY, _line_of(parts.yaml, problem.line))
         if key is None or ": " not in key.string[key.end() :].strip() + " ":
-            return _not_yaml("a ':' where no key can be", path, line, column)
+            return _misplaced_colon(_line_of(parts.yaml, problem.line), path, line, column)
         message = f"the value of '{key[1]}' holds ': ' and is not quoted"
         return _issue("FM104", message, path, line, column)
     if problem.code == "FM103":
+        if problem.message.startswith("did not find expected key") and not _QUOTES & {*parts.yaml}:
+            said = "not valid YAML: the indentation is off"
+            return Issue("FM103", said, path, line, column, "indent the lines of a value alike")
         return _not_yaml(problem.message, path, line, column)
     return _issue(problem.code, problem.message, path, line, column)
+
+
+def _misplaced_colon(text: str, path: str, line: int, column: int) -> Issue:
+    """A key that is indented below a value, or another colon where no key can be."""
+    said, unindented = "a ':' where no key can be", text.lstrip(" ")
+    if unindented == text or not re.match(_TOP_LEVEL_KEY, unindented):
+        return _not_yaml(said, path, line, column)
+    hint = "remove the spaces before the key, or quote the value"
+    return Issue("FM103", f"not valid YAML: {said}", path, line, column, hint)
 
 
 def _not_yaml(said: str, path: str, line: int, column: int) -> Issue:

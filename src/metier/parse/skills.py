@@ -14,6 +14,8 @@ from metier.values.skills import Skill, has_usual_keys
 if TYPE_CHECKING:
     from metier.values.contracts import Contract
 
+_MOST_COMPARED = 20
+"""Unknown keys that may be a typo."""
 _CODE_FENCE = r"(?m)^ {0,3}(?:```|~~~)"
 _LATE_FRONT_MATTER = r"\n---[ \t]*\r?\n(?:name|description)[ \t]*:"
 
@@ -93,12 +95,25 @@ def _no_description(matter: Matter, path: str, *, instead: str) -> Issue:
     else:
         what = "is empty" if written is None or isinstance(written, str) else "is not a text"
     hint = "add 'description: what the skill does and when to use it'"
+    if misspelt := _misspelt_description(matter):
+        hint = f"write 'description' instead of '{misspelt[:40]}'"
     if instead:
         from metier.hosts.loading import droppers  # loads what is known about every host
 
         what += "; the first paragraph of the text is used"
         hint += f": {', '.join(host.title for host in droppers())} drop the skill without it"
     return Issue("SK304", f"the description {what}", path, line, column, hint)
+
+
+def _misspelt_description(matter: Matter) -> str:
+    """The key that is a typo of `description`, if that is missing; else empty."""
+    if "description" in matter.data:
+        return ""
+    from metier.core.nearest import nearest  # few skills need it
+    from metier.values.fields import SKILL  # few skills need it
+
+    unknown = [key for key in matter.data if key not in SKILL]
+    return nearest("description", unknown[:_MOST_COMPARED], likeness=0.8)
 
 
 def _name(matter: Matter, path: str, folder: str, issues: list[Issue]) -> str:
