@@ -1,6 +1,7 @@
 """A server with the protocol of OpenAI (chat completions) on loopback, in a thread.
 
-It records each request, and answers by a script: a text, a call of a tool, or a status.
+It records each request, and answers by a script: a text, a call of a tool, a status, or a stream
+that breaks off.
 """
 
 import json
@@ -16,8 +17,14 @@ class ToolWanted(NamedTuple):
     args: dict[str, Any]
 
 
-Answer = str | int | ToolWanted
-"""A text, a status, or a call of a tool."""
+class CutOff(NamedTuple):
+    """The beginning of a stream, which ends without a reason."""
+
+    text: str
+
+
+Answer = str | int | ToolWanted | CutOff
+"""A text, a status, a call of a tool, or a stream that breaks off."""
 
 
 class OpenAIServer:
@@ -89,7 +96,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.state.pause()
             self.wfile.write(f"data: {json.dumps(piece)}\n\n".encode())
             self.wfile.flush()
-        self.wfile.write(b"data: [DONE]\n\n")
+        if not isinstance(answer, CutOff):
+            self.wfile.write(b"data: [DONE]\n\n")
         self.close_connection = True
 
     def log_message(self, format: str, *args: Any) -> None: ...
@@ -117,11 +125,14 @@ def _pieces(answer: Answer) -> Iterator[dict[str, Any]]:
     """The chunks of a stream: each word of a text is one."""
     common = {**_COMMON, "object": "chat.completion.chunk"}
     deltas = [_message(answer)]
-    if isinstance(answer, str):
-        words = [f"{word} " for word in answer.split()]
+    if isinstance(answer, str | CutOff):
+        text = answer if isinstance(answer, str) else answer.text
+        words = [f"{word} " for word in text.split()]
         deltas = [{"role": "assistant", "content": word} for word in words]
     for delta in deltas:
         yield {**common, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
+    if isinstance(answer, CutOff):
+        return
     reason = "tool_calls" if isinstance(answer, ToolWanted) else "stop"
     end = {"index": 0, "delta": {}, "finish_reason": reason}
     yield {**common, "choices": [end], "usage": _USAGE}

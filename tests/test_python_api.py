@@ -326,3 +326,23 @@ def test_every_public_name_is_there() -> None:
 def test_a_name_that_moved_answers_with_a_warning() -> None:
     with pytest.warns(DeprecationWarning, match=r"import Store from metier\.index\.store"):
         assert metier.Store is Store
+
+
+def test_a_catalog_that_another_thread_closes_stays_open(catalog: Catalog) -> None:
+    catalog.runs()
+    with ThreadPoolExecutor(1) as pool, pytest.raises(StoreError, match="another thread"):
+        pool.submit(catalog.close).result()
+    assert catalog.run_sync(_clerk("Done"), "a task").success
+
+
+@pytest.mark.parametrize(
+    "question",
+    [Catalog.runs, Catalog.reports, Catalog.report_ids, Catalog.folders, Catalog.__enter__],
+)
+def test_a_closed_catalog_answers_nothing(workspace: Workspace, question: Any) -> None:
+    catalog = Catalog.open(workspace.root)
+    catalog.close()
+    catalog.close()
+    with pytest.raises(StoreError, match="is closed") as caught:
+        question(catalog)
+    assert caught.value.hint == "open another"

@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from metier.core.budget import CountTokens
     from metier.flow.agent import Agent
     from metier.flow.prompts import Preparer
-    from metier.flow.reports import Reports
     from metier.flow.resolving import Resolver
     from metier.flow.running import Agency
     from metier.flow.shared import SharedState
@@ -170,6 +169,10 @@ class Catalog(Queries, RunMethods, ReportMethods):
         return self.store.path != IN_MEMORY
 
     def close(self) -> None:
+        """Close it, once. Raises `StoreError` in another thread, and closes nothing."""
+        if self.store.is_closed:
+            return
+        self.store.require_open()
         if "agency" in self.__dict__:
             self.agency.close()
         if "encoding" in self.__dict__:
@@ -193,6 +196,7 @@ class Catalog(Queries, RunMethods, ReportMethods):
             ship_decisions(self.shared, self.room)
 
     def __enter__(self) -> Self:
+        self.store.require_open()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -229,6 +233,7 @@ class Catalog(Queries, RunMethods, ReportMethods):
 
     def folders(self) -> list[str]:
         """Where documents are looked for, existing or not."""
+        self.store.require_open()
         roots = roots_for(self.workspace, self.config, self._home)
         return [root.path for root in (self._roots()[0] if self._is_users else roots)]
 
@@ -328,15 +333,6 @@ class Catalog(Queries, RunMethods, ReportMethods):
     def redactor(self) -> Redactor:
         """Removes the values of secrets from what is shown; what is stored keeps them."""
         return redactor_for(self.config)
-
-    @cached_property
-    def report_store(self) -> "Reports":
-        from metier.flow.reports import ReportFiles, Reports
-
-        if self.shared is not None:
-            return Reports(self.shared.reports, self.redactor)
-        files = ReportFiles(self.room) if self.room is not None else None
-        return Reports(files, self.redactor)
 
     @cached_property
     def shared(self) -> "SharedState | None":

@@ -1,5 +1,6 @@
 """The methods of a catalog that store and read reports."""
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from metier.core.arguments import check_count, check_text
@@ -7,17 +8,35 @@ from metier.errors import MetierError
 
 if TYPE_CHECKING:
     from metier.flow.reports import Reports
+    from metier.flow.shared import SharedState
+    from metier.index.store import Store
     from metier.resolve.report import Resolution
+    from metier.safety.redactor import Redactor
+    from metier.storage.room import Room
     from metier.values.resolution import Decision, Report
 
 
 class ReportMethods:
     """Stored reports of resolutions."""
 
+    store: "Store"
+    room: "Room | None"
+
     if TYPE_CHECKING:
 
         @property
-        def report_store(self) -> Reports: ...
+        def redactor(self) -> Redactor: ...
+        @property
+        def shared(self) -> SharedState | None: ...
+
+    @cached_property
+    def report_store(self) -> "Reports":
+        from metier.flow.reports import ReportFiles, Reports
+
+        if self.shared is not None:
+            return Reports(self.shared.reports, self.redactor)
+        files = ReportFiles(self.room) if self.room is not None else None
+        return Reports(files, self.redactor)
 
     def keep_report(self, resolution: "Resolution", *, full: bool = False) -> str:
         """Store the report of a resolution; its path, or "" when it cannot be written."""
@@ -26,10 +45,12 @@ class ReportMethods:
     def report(self, report_id: str) -> "Report":
         """A stored report. Raises `NotFoundError`."""
         check_text("report_id", report_id)
+        self.store.require_open()
         return self.report_store.read(report_id)
 
     def report_ids(self) -> list[str]:
         """The ids of the stored reports, oldest first."""
+        self.store.require_open()
         return self.report_store.ids()
 
     def decide(self, report_id: str, decision: "Decision") -> "Report":
@@ -42,5 +63,6 @@ class ReportMethods:
         from itertools import islice
 
         check_count("limit", limit)
+        self.store.require_open()
         found = (one for one in self.report_store.summaries() if not isinstance(one, MetierError))
         return list(islice(found, limit))

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from metier.flow.agent import Agent
     from metier.flow.run_stream import RunStream
     from metier.flow.running import Agency
+    from metier.index.store import Store
     from metier.values.agents import Execution
     from metier.values.models import Model
     from metier.values.runs import OnEvent, RunResult, RunRow, RunState
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 class RunMethods:
     """Runs agents of files and of Python."""
+
+    store: "Store"
 
     if TYPE_CHECKING:
 
@@ -87,12 +90,14 @@ class RunMethods:
         check_text("agent", agent, "the id of an agent")
         check_text("text", text)
         check_count("limit", limit)
+        self.store.require_open()
         asked = RunsAsked(state=state or "", agent=agent, text=text, limit=limit)
         return self.agency.current_store().browse(asked)[0]
 
     def run_result(self, run_id: str) -> "RunResult":
         """The stored state of a run and its steps. Raises `NotFoundError`."""
         check_text("run_id", run_id)
+        self.store.require_open()
         return self.agency.result(run_id)
 
 

@@ -53,6 +53,7 @@ class Database:
         self.path = path
         self.is_damaged = False
         self.is_read_only = False
+        self.is_closed = False
 
     @classmethod
     def open(cls: type[D], path: str, *, busy_seconds: float = BUSY_SECONDS) -> D:
@@ -107,7 +108,14 @@ class Database:
         )
 
     def close(self) -> None:
-        self.connection.close()
+        with self._watched():
+            self.connection.close()
+        self.is_closed = True
+
+    def require_open(self) -> None:
+        """Raise `StoreError` if it is closed, or was opened in another thread."""
+        with self._watched():
+            self.connection.cursor().close()
 
     def rows(self, sql: str, parameters: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
         with self._watched(of_system=True):
@@ -283,8 +291,7 @@ def _misused(called: str, path: str, error: Exception) -> StoreError:
         message = f"{called} was opened in another thread"
         return StoreError(message, where=path, hint="call Catalog.open in each thread")
     if "closed" in str(error):
-        message = f"{called} is closed"
-        return StoreError(message, where=path, hint="use a catalog before its `with` block ends")
+        return StoreError(f"{called} is closed", where=path, hint="open another")
     return StoreError(str(error), where=path, hint="see metier doctor")
 
 

@@ -10,7 +10,7 @@ from metier.run.models import ProviderModel, ProviderSettings, limits
 from metier.run.models.endpoints import Endpoint, shown_address
 from metier.values.models import Message, ModelReply, ModelRequest
 from metier.values.running import ModelOptions
-from openai_server import openai_server
+from openai_server import CutOff, openai_server
 
 HELLO = ModelRequest("", [Message("user", "Hello")])
 
@@ -85,6 +85,15 @@ def test_text_that_has_arrived_is_not_asked_for_again() -> None:
         return heard
 
     assert asyncio.run(main()) == ["one"]
+
+
+def test_a_stream_that_breaks_off_is_a_lost_connection() -> None:
+    heard: list[str] = []
+    with openai_server(CutOff("half")) as server:
+        request = HELLO._replace(on_text=heard.append)
+        error = failure(ProviderSettings(server.url), request)
+        said = f"lab:small at {server.url} broke off in the middle of its answer"
+    assert (error.kind, error.message, heard) == ("networkError", said, ["half "])
 
 
 def test_a_prompt_that_is_too_long_for_the_model_is_not_sent() -> None:

@@ -24,7 +24,7 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
 from metier.core.json_values import thaw
-from metier.run.models.connect import Connection, failures_of
+from metier.run.models.connect import Connection, CutOffError, failures_of, is_whole
 from metier.run.models.endpoints import Endpoint
 from metier.run.models.offline import arguments_of, value_of
 from metier.values.models import Message, ModelReply, ModelRequest, ToolCall
@@ -207,7 +207,9 @@ async def _pieces(
             async for event in stream:
                 if text := _text_of(event):
                     yield text
-            yield stream.get()
+            if not is_whole(client, response := stream.get()):
+                raise CutOffError
+            yield response
 
 
 def _text_of(event: ModelResponseStreamEvent) -> str:

@@ -2,6 +2,7 @@
 
 import os
 import re
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from functools import partial
@@ -21,6 +22,7 @@ from pydantic_ai.exceptions import (
     UnexpectedModelBehavior,
     UserError,
 )
+from pydantic_ai.messages import ModelResponse
 from pydantic_ai.models import (
     Model,
     create_async_http_client,
@@ -43,6 +45,19 @@ _SHORTEST_SECRET = 8
 _SECRET_NAMES = re.compile(r"KEY|TOKEN|SECRET|PASSWORD", re.IGNORECASE)
 _LIKE_A_KEY = re.compile(r"\bsk-[\w*-]{4,}|\bBearer\s+\S+", re.IGNORECASE)
 _REFUSED = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
+
+
+class CutOffError(ConnectionError):
+    """The stream of an answer ended before the answer did."""
+
+
+def is_whole(model: Model, response: ModelResponse) -> bool:
+    """Whether a streamed answer has ended: in the protocol of OpenAI its last piece says why."""
+    openai = sys.modules.get("pydantic_ai.models.openai")  # an extra, loaded if it is used
+    if openai is None or not isinstance(model, openai.OpenAIChatModel):
+        return True
+    is_stopped = response.finish_reason == "content_filter"
+    return is_stopped or "finish_reason" in (response.provider_details or {})
 
 
 @contextmanager
@@ -103,6 +118,8 @@ def _message(endpoint: Endpoint, error: Exception, hidden: str) -> str:
         return f"{said}{_advice(endpoint, error)}"
     if isinstance(error, ContentFilterError):
         return f"{endpoint} was stopped by its content filter"
+    if isinstance(error, CutOffError):
+        return f"{endpoint} broke off in the middle of its answer"
     said = one_line(str(error), hidden) or type(error).__name__
     return f"{endpoint} did not answer: {said}{_advice(endpoint, error)}"
 
