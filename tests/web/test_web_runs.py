@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from cli.run_workspace import Agents, agents, delegate, eventually, prompt, tool
+from cli.run_workspace import SETTINGS, Agents, agents, delegate, eventually, prompt, tool
 from conftest import trust
 from mcp_served import METIER, environment
 from metier.flow.run_plan import base_id
 from metier.values.runs import StepRecord
 from metier.web.event_answers import EventAnswers
 from metier.web.page import Data
-from metier.web.run_pictures import plan, run_bar
+from metier.web.run_pictures import axis, plan, run_bar
 from metier.web.timeline import timeline_of
 from shared_states import new_namespace
 from web_served import Inspected, inspected
@@ -219,6 +219,27 @@ def test_a_failed_run_is_resumed_and_forked_by_its_forms(agents: Agents) -> None
         assert agents.calls() == ["a"]
 
 
+def test_a_rollback_that_is_over_says_which_steps_it_left(agents: Agents) -> None:
+    undo = tool("undo_b")
+    steps = (tool("a"), tool("b", compensate=undo), tool("c", "broken"))
+    agents.write("metier.toml", SETTINGS + '[tools.broken]\nargv = ["false"]\n')
+    settings = (agents.root / "metier.toml").read_text()
+    agents.write("metier.toml", settings.replace('"hold"', '"hold", "broken"'))
+    agents.agent("three", *steps, failureStrategy="rollback")
+    agents.metier("run", "three", "x")
+    with shown(agents) as made:
+        found = run_of(made)
+        assert found["run"]["state"] == "rollback_incomplete"
+        assert found["notTakenBack"] == ["a"]
+        page = made.page("/run")
+        assert 'Not taken back: <a class="mono" href="#step-a">a</a>' in page
+        assert "It is being rolled back" not in page
+        runs = made.page("/runs")
+        assert '<span class="badge bad">rollback incomplete</span>' in runs
+        assert "Cost in $" not in runs
+        assert "Cost in $" in made.page("/runs", sort="-cost")
+
+
 @pytest.mark.slow
 def test_a_run_is_live_until_it_ends_and_is_resumed_after_a_crash(agents: Agents) -> None:
     agents.agent("three", tool("a"), tool("b", "hold"), tool("c"))
@@ -381,6 +402,30 @@ def test_a_pause_between_two_lives_of_a_run_is_cut_short() -> None:
     assert 0.4 < a["end"] < b["start"] < 0.6
     assert found["pauses"] == [{"at": a["end"], "seconds": 3_899.0}]
     assert timeline_of([], is_live=True)["bars"] == []
+
+
+def test_the_axis_of_a_timeline_has_round_times() -> None:
+    steps = [
+        StepRecord("a", "succeeded", 1, started=100.0, finished=101.0),
+        StepRecord("b", "succeeded", 2, started=101.0, finished=102.5),
+    ]
+    ticks = timeline_of(steps, is_live=False)["ticks"]
+    assert [one["seconds"] for one in ticks] == [0, 0.5, 1, 1.5, 2, 2.5]
+    assert [one["at"] for one in ticks] == [0, 0.2, 0.4, 0.6, 0.8, 1]
+    drawn = axis(ticks)
+    assert '<text class="first" x="0.00%" y="11">0</text>' in drawn
+    assert '<text class="middle odd" x="20.00%" y="11">500 ms</text>' in drawn
+    assert '<text class="last odd" x="100.00%" y="11">2.5 s</text>' in drawn
+    assert 'd="M200.0 0V12' in run_bar(0, 1, state="succeeded", label="a", ticks=ticks)
+
+
+@pytest.mark.parametrize("pause", [0.0, 4_000.0])
+def test_an_axis_without_length_or_with_a_cut_has_no_times(pause: float) -> None:
+    steps = [
+        StepRecord("a", "succeeded", 1, started=100.0, finished=100.0),
+        StepRecord("b", "succeeded", 2, started=100.0 + pause, finished=100.0 + pause),
+    ]
+    assert timeline_of(steps, is_live=False)["ticks"] == []
 
 
 def test_a_step_that_runs_has_a_bar_until_now() -> None:

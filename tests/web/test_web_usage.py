@@ -151,6 +151,12 @@ def remembered(number: int, digest: str = "d", **figures: float) -> Remembered:
     return Remembered(NOW + number, f"{number:07x}abc", None, "", 10, digest, 1, 0.3, figures)
 
 
+def test_where_no_session_is_counted_the_page_says_so(site: Inspected) -> None:
+    page = site.page("/usage")
+    assert "No session of a host is counted yet" in page
+    assert "Firings a day" not in page
+
+
 def test_evaluations_are_drawn_over_commits_and_told_in_a_table(
     site: Inspected, workspace: Workspace
 ) -> None:
@@ -167,6 +173,7 @@ def test_evaluations_are_drawn_over_commits_and_told_in_a_table(
     assert [row["note"] for row in found["table"]["rows"]] == ["other cases than before", "", ""]
     page = site.page("/usage")
     assert "recall from 50% to 100%" in page
+    assert '<td class="share" data-of="hit@1">40%</td>' in page
     assert "0000003" in page
     assert "metier eval history" in page
 

@@ -15,7 +15,7 @@ from metier.catalog import Catalog
 from metier.cli.review import offered
 from metier.cli.run_live import TURNS, Progress, progress
 from metier.cli.run_queue import check_detached, placement_of, print_detached, queue_options
-from metier.cli.run_view import not_taken_back, print_output, state_in_words, summary
+from metier.cli.run_view import print_output, state_in_words, summary
 from metier.cli.session import Session, complete_names, metier_command
 from metier.core.nearest import did_you_mean
 from metier.core.process import discard_output
@@ -23,6 +23,7 @@ from metier.core.unread import why_not_json
 from metier.errors import MetierError, StoreError, UsageError
 from metier.flow.boundary import untrusted_error
 from metier.flow.queueing import RunRequest, start_detached
+from metier.flow.run_report import not_taken_back
 from metier.flow.watching import watch
 from metier.safety.escapes import escaped_json
 from metier.values.agents import AgentProfile, Execution

@@ -15,7 +15,7 @@ from metier.cli.layout import branches, one_line, wrapped
 from metier.cli.session import Session, counted
 from metier.core.text import printable
 from metier.safety.escapes import escaped_json
-from metier.values.agents import AgentProfile, Checkpoint
+from metier.values.agents import Checkpoint
 from metier.values.runs import DONE, RunRecord, StepRecord, StepState, Usage
 
 COLOURS = {
@@ -104,14 +104,6 @@ def _steps_in_words(steps: Sequence[StepRecord]) -> str:
         states.pop("succeeded", None)
     each = ", ".join(f"{states[one]} {one}" for one in get_args(StepState) if states[one])
     return f"{counted(len(steps), 'step')}{f' ({each})' if each else ''}"
-
-
-def not_taken_back(run: RunRecord, steps: Sequence[StepRecord]) -> list[str]:
-    """Steps that a rollback did not undo."""
-    if run.state != "rollback_incomplete":
-        return []
-    done = {step.id for step in steps if step.state == "succeeded"}
-    return [one.step_id for one in AgentProfile.of(run.profile).workflow if one.step_id in done]
 
 
 def output_text(output: Any) -> str:

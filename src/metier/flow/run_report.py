@@ -49,6 +49,14 @@ class RunReport(NamedTuple):
         return self.run.is_resumable or self.is_abandoned
 
 
+def not_taken_back(run: RunRecord, steps: Sequence[StepRecord]) -> list[str]:
+    """Steps that a rollback did not undo."""
+    if run.state != "rollback_incomplete":
+        return []
+    done = {step.id for step in steps if step.state == "succeeded"}
+    return [one.step_id for one in AgentProfile.of(run.profile).workflow if one.step_id in done]
+
+
 def run_report(agency: Agency, wanted: str) -> RunReport:
     """The report of a run by its id, the beginning of it, or `last`. Raises `NotFoundError`."""
     store = agency.current_store()

@@ -8,6 +8,7 @@ from markupsafe import escape
 
 from metier.safety.escapes import visible
 from metier.web.pictures import TONES
+from metier.web.words import percent
 
 _WIDTH, _HEIGHT = 720, 200
 _LEFT, _RIGHT, _TOP, _BOTTOM = 40, 130, 10, 24
@@ -34,7 +35,7 @@ class LinePicture:
 
     def __html__(self) -> str:
         told = "; ".join(
-            f"{name} from {_percent(known[0])} to {_percent(known[-1])}"
+            f"{name} from {percent(known[0])} to {percent(known[-1])}"
             for name, known in self._known().items()
         )
         name = _escaped(f"{self.label}, {len(self.moments)} evaluations: {told or 'none'}")
@@ -84,11 +85,11 @@ class LinePicture:
             path = " ".join(f"{x:.1f},{y:.1f}" for x, y, _, _ in points)
             dots = "".join(
                 f'<circle class="{tone}" cx="{x:.1f}" cy="{y:.1f}" r="2.6"><title>'
-                f"{_escaped(name)} {_percent(one)}, {_escaped(self.moments[at])}</title></circle>"
+                f"{_escaped(name)} {percent(one)}, {_escaped(self.moments[at])}</title></circle>"
                 for x, y, at, one in points
             )
             x, y = _WIDTH - _RIGHT + 8, self._free(points[-1][1], taken)
-            told = f"{_escaped(name)} {_percent(points[-1][3])}"
+            told = f"{_escaped(name)} {percent(points[-1][3])}"
             key = f'<rect class="{tone}" x="{x}" y="{y - 8}" width="8" height="8"/>'
             label = f'{key}<text class="end" x="{x + 12}" y="{y}">{told}</text>'
             line = f'<polyline class="over {tone} {dash}" points="{path}"/>'
@@ -107,14 +108,11 @@ class LinePicture:
         count = len(self.moments)
         step = max(1, -(-count // _MOST_TICKS))
         return "".join(
-            f'<text x="{self._x(at):.1f}" y="{_HEIGHT - 6}" text-anchor="middle">'
+            f'<text x="{self._x(at):.1f}" y="{_HEIGHT - 6}" '
+            f'text-anchor="{"end" if at and at == count - 1 else "middle"}">'
             f"{_escaped(self.moments[at].partition(' ')[0])}</text>"
             for at in range(count - 1, -1, -step)
         )
-
-
-def _percent(value: float) -> str:
-    return f"{value:.1%}".replace(".0%", "%")
 
 
 def _escaped(text: str) -> str:

@@ -75,6 +75,7 @@ def environment() -> jinja2.Environment:
         ranking_html=ranking_html,
         plan_picture=run_pictures.plan,
         rows_html=rows_html,
+        run_axis=run_pictures.axis,
         run_bar=run_pictures.run_bar,
         score_bar=score_bar,
         sparkline=pictures.sparkline,

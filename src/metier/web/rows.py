@@ -7,10 +7,10 @@ from typing import Any
 from markupsafe import Markup, escape
 
 from metier.web.table import Column, Row, Table
-from metier.web.words import count, cut, moment, shown, tone
+from metier.web.words import count, cut, moment, percent, shown, tone
 
 LONGEST_CELL = 400
-_FIGURES = ("number", "time")
+_FIGURES = ("number", "share", "time")
 Write = Callable[[Any, str], str]
 """A value and where its cell leads, as HTML."""
 
@@ -69,11 +69,20 @@ def _plain(value: Any, to: str) -> str:
 
 @lru_cache(maxsize=1_024)
 def _badge(value: Any, _to: str) -> str:
-    return f'<span class="badge {tone(value)}">{text_html(value)}</span>' if value else ""
+    return f'<span class="badge {tone(value)}">{_spaced(value)}</span>' if value else ""
+
+
+def _spaced(value: Any) -> str:
+    """States such as `rollback_incomplete` as people write them."""
+    return text_html(value).replace("_", " ")
 
 
 def _number(value: Any, to: str) -> str:
     return _plain(count(value) if isinstance(value, (int, float)) else value, to if value else "")
+
+
+def _share(value: Any, to: str) -> str:
+    return _plain(percent(value) if isinstance(value, (int, float)) else value, to)
 
 
 def _time(value: Any, to: str) -> str:
@@ -108,5 +117,6 @@ _WRITERS: Mapping[str, Write] = {
     "bar": _picture,
     "long": _long,
     "number": _number,
+    "share": _share,
     "time": _time,
 }

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from markupsafe import Markup, escape
 
 from metier.safety.escapes import visible
-from metier.web.words import cut
+from metier.web.words import cut, duration
 
 MOST_STEPS = 300
 """A larger plan is told in words only."""
@@ -29,6 +29,8 @@ _LONGEST_TOLD = 3_000
 
 Node = Mapping[str, Any]
 Group = Mapping[str, Any]
+Tick = Mapping[str, float]
+"""`at`, from 0 to 1, and the `seconds` that it stands for."""
 
 
 class Box(NamedTuple):
@@ -51,16 +53,34 @@ def plan(group: Group, *, label: str = "Plan") -> Markup:
     return Markup(f"{start}<title>{name}</title>{drawn}</svg>")
 
 
-def run_bar(start: float, end: float, *, state: str, label: str) -> Markup:
-    """The time of a step; both are parts of the whole from 0 to 1."""
+def axis(ticks: Sequence[Tick]) -> Markup:
+    """The times above the bars of a timeline; every other one is left out where it is narrow."""
+    drawn = "".join(
+        f'<text class="{_anchor(one["at"])}{" odd" if number % 2 else ""}" x="{one["at"]:.2%}" '
+        f'y="11">{_escaped(duration(one["seconds"]) if one["seconds"] else "0")}</text>'
+        for number, one in enumerate(ticks)
+    )
+    return Markup(f'<svg class="axis" aria-hidden="true">{drawn}</svg>')
+
+
+def _anchor(at: float) -> str:
+    return "first" if at < 0.03 else "last" if at > 0.95 else "middle"
+
+
+def run_bar(
+    start: float, end: float, *, state: str, label: str, ticks: Sequence[Tick] = ()
+) -> Markup:
+    """The time of a step; both are parts of the whole from 0 to 1, and so are ticks."""
     x, width = start * 1_000, max(4.0, (end - start) * 1_000)
     name = _escaped(label)
     box = f'x="{min(x, 996):.1f}" y="0" width="{min(width, 1_000 - min(x, 996)):.1f}" height="12"'
     ground = '<rect class="ground" x="0" y="0" width="1000" height="12"/>'
     size = 'viewBox="0 0 1000 12" preserveAspectRatio="none"'
+    lines = "".join(f"M{one['at'] * 1_000:.1f} 0V12" for one in ticks[1:])
+    grid = f'<path class="tick" d="{lines}"/>' if lines else ""
     return Markup(
         f'<svg class="bar run-bar" role="img" aria-label="{name}" {size}><title>{name}</title>'
-        f'{ground}<rect class="s-{_state(state)}" {box}/></svg>'
+        f'{ground}{grid}<rect class="s-{_state(state)}" {box}/></svg>'
     )
 
 

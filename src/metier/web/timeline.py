@@ -1,5 +1,6 @@
 """When the steps of a run ran: bars on one axis, on which long pauses are cut short."""
 
+import math
 import time
 from collections.abc import Sequence
 from itertools import pairwise
@@ -10,6 +11,7 @@ from metier.values.runs import StepRecord
 _LONG_PAUSE = 0.25
 """A pause longer than this part of the busy time is cut short."""
 _SHOWN_PAUSE = 0.04
+_MOST_TICKS = 5
 
 
 class Span(NamedTuple):
@@ -24,7 +26,7 @@ def timeline_of(steps: Sequence[StepRecord], *, is_live: bool) -> dict[str, Any]
     begun.sort(key=lambda one: (one.started, one.seq or len(steps)))
     spans = [Span(one.started, max(one.started, _end(one, now))) for one in begun]
     if not spans:
-        return {"bars": [], "pauses": [], "seconds": 0.0}
+        return {"bars": [], "pauses": [], "ticks": [], "seconds": 0.0}
     axis = _Axis(spans)
     bars = [
         {
@@ -37,7 +39,8 @@ def timeline_of(steps: Sequence[StepRecord], *, is_live: bool) -> dict[str, Any]
         }
         for step, span in zip(begun, spans, strict=True)
     ]
-    return {"bars": bars, "pauses": axis.pauses(), "seconds": round(axis.last - axis.first, 3)}
+    seconds = round(axis.last - axis.first, 3)
+    return {"bars": bars, "pauses": axis.pauses(), "ticks": axis.ticks(), "seconds": seconds}
 
 
 def _end(step: StepRecord, now: float) -> float:
@@ -66,6 +69,15 @@ class _Axis:
             if after.start - before.end > self._longest
         ]
 
+    def ticks(self) -> list[dict[str, float]]:
+        """Round numbers of seconds along the axis; none if a pause is cut out of it."""
+        whole = self.last - self.first
+        if self.pauses() or whole <= 0:
+            return []
+        step = _round_step(whole / _MOST_TICKS)
+        times = [number * step for number in range(int(whole / step) + 1)]
+        return [{"at": self.part(self.first + one), "seconds": round(one, 6)} for one in times]
+
     def _place(self, moment: float) -> float:
         at, before = 0.0, self.first
         for one in self._busy:
@@ -75,6 +87,12 @@ class _Axis:
                 return at + max(0.0, moment - one.start)
             at, before = at + one.end - one.start, one.end
         return at
+
+
+def _round_step(least: float) -> float:
+    """The smallest of 1, 2, 5, 10, 20 … and their fractions that is not below `least`."""
+    power = 10.0 ** math.floor(math.log10(least))
+    return next(step for one in (1, 2, 5, 10, 20) if (step := one * power) >= least)
 
 
 def _merged(spans: Sequence[Span]) -> list[Span]:

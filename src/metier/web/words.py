@@ -52,6 +52,11 @@ def count(value: float) -> str:
     return f"{value:,}"
 
 
+def percent(share: float) -> str:
+    """`75%`, `83.3%`."""
+    return f"{share:.1%}".replace(".0%", "%")
+
+
 def without_filling(text: str) -> str:
     """A listing's line without the dots that stand in for a text of the host's own."""
     return _FILLING.sub("…", text)

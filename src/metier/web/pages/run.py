@@ -38,6 +38,8 @@ def build(view: View) -> Data:
         "run": {**run.to_json(), **asked, "created": run.created, "finished": run.finished},
         "isAbandoned": report.is_abandoned,
         "isLive": report.is_live,
+        "isRollingBack": report.is_live or report.is_resumable,
+        "notTakenBack": run_report.not_taken_back(run, report.steps),
         "rollback": run.rollback.to_json() if run.rollback else None,
         "mayResume": may_act and report.is_resumable and not report.is_live,
         "mayCancel": may_act and (report.is_live or run.state == "pending"),

@@ -42,10 +42,12 @@ def build(view: View) -> Data:
     except MetierError as error:
         rows, total, problem = [], 0, {"message": error.message, "hint": error.hint}
     now = time.time()
+    shown = [_row(one, now) for one in rows]
+    has_costs = asked.sort == "cost" or any(row["cost"] for row in shown)
     table = Table(
         name="",
-        columns=COLUMNS,
-        rows=[_row(one, now) for one in rows],
+        columns=[one for one in COLUMNS if one.key != "cost" or has_costs],
+        rows=shown,
         total=total,
         asked=asked,
         query=query,

@@ -249,7 +249,7 @@ def _evals(view: View) -> dict[str, Any]:
         Column("cases", "Cases", "number"),
         Column("failed", "Failed", "number"),
         *(
-            Column(name, title, "number")
+            Column(name, title, "share")
             for name, title in FIGURES.items()
             if any(name in one.figures for one in kept)
         ),
@@ -305,7 +305,7 @@ def _reliability(view: View) -> dict[str, Any]:
     ]
     columns = [
         Column("candidate", "Provider", "id", href=lambda row: _document(row["candidate"])),
-        Column("rate", "Succeeded", "number", hint="the share of its last 20 outcomes"),
+        Column("rate", "Succeeded", "share", hint="the share of its last 20 outcomes"),
         Column("samples", "Of", "number"),
         Column("outcomes", "Outcomes, the latest last", "id", sorts=False),
     ]
