@@ -37,6 +37,17 @@ def test_the_bundled_agent_runs_without_any_file(office: Office) -> None:
     assert "careful assistant" in office.request.system
 
 
+def test_a_listener_that_fails_is_logged_and_stops_no_run(
+    office: Office, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(_: object) -> None:
+        raise ValueError("the dashboard is down")
+
+    assert office.catalog.run_sync("standard", "hello", on_event=fail).success
+    assert "on_event failed at 'run.started'" in caplog.text
+    assert "the dashboard is down" in caplog.text
+
+
 def test_an_agent_that_is_not_there_is_not_found_and_nothing_is_begun(office: Office) -> None:
     office.agent()
     with pytest.raises(NotFoundError) as raised:

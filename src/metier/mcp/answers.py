@@ -4,6 +4,7 @@ import base64
 import binascii
 import json
 import logging
+import os
 from importlib import resources
 from typing import Any
 
@@ -50,7 +51,7 @@ def error_details(error: Exception) -> dict[str, str]:
     details = {
         "code": error.code,
         "message": " ".join(error.message.split()),
-        "where": error.where,
+        "where": "" if os.path.isabs(error.where) else error.where,  # no paths of this machine
         "hint": error.hint,
     }
     return {key: sendable(text) for key, text in details.items()}

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -28,6 +29,7 @@ from metier.values.runs import (
     StepState,
 )
 
+log = logging.getLogger("metier.run")
 Names = dict[str, Any]
 RunStep = Callable[["LiveRun", ReadyStep, Names, str], Awaitable[Failure | None]]
 """Executes a step; the suffix is its iteration, as `[2]`. Returns why it failed."""
@@ -92,8 +94,10 @@ class LiveRun:
 
     def emit(self, kind: str, step: str = "", **data: Any) -> None:
         if self.on_event is not None:
-            with contextlib.suppress(Exception):  # a listener cannot stop a run
+            try:
                 self.on_event(Event(kind, self.run.run_id, time.time(), step, data))
+            except Exception:  # a listener cannot stop a run
+                log.exception("on_event failed at '%s'", kind)
 
     # The run
 
