@@ -110,6 +110,9 @@ HOST = Host(
 SKILL = "---\nname: {name}\ndescription: Glazes {name} in the kiln.\n{more}---\n\nDo it.\n"
 
 
+TABLES = ("table.py", "key_table.py")
+
+
 class Kiln:
     """A copy of metier that has one more file, a workspace and a home."""
 
@@ -117,11 +120,11 @@ class Kiln:
         self.root, self.home = folder / "work", folder / "home"
         self._package = folder / "python"
         _link(PACKAGE, self._package / "metier", {"hosts"})
-        _link(PACKAGE / "hosts", self._package / "metier" / "hosts", {"known", "table.py"})
+        _link(PACKAGE / "hosts", self._package / "metier" / "hosts", {"known", *TABLES})
         known = self._package / "metier" / "hosts" / "known"
         _link(PACKAGE / "hosts" / "known", known, set())
-        table = known.parent / "table.py"
-        table.write_bytes((PACKAGE / "hosts" / "table.py").read_bytes())
+        for table in TABLES:  # which the script writes
+            (known.parent / table).write_bytes((PACKAGE / "hosts" / table).read_bytes())
         (known / "kiln.py").write_text(HOST)
         self.home.mkdir()
         (self.root / ".git").mkdir(parents=True)
