@@ -386,10 +386,10 @@ def _rm(session: Session, wanted: tuple[str, ...], yes: bool) -> int:
 
 
 def _agreed(session: Session, runs: list[RunRecord]) -> bool:
-    """Ask whether to remove runs. Raises `UsageError` where nobody can be asked."""
+    """Ask whether to remove runs. Raises `UsageError` without a terminal, and with --json."""
     question = f"Remove {counted(len(runs), 'run')} for good?"
     if session.as_json or not sys.stdin.isatty():
-        why = "removing runs cannot be undone, and nobody can be asked here"
+        why = "removing runs cannot be undone, so it has to be confirmed"
         raise UsageError(why, hint="--yes removes them without asking")
     print_runs(session, runs, len(runs))
     return click.confirm(question, err=True)

@@ -46,7 +46,7 @@ _NO = {
 _NONE = {"", "none", "null", "nothing"}
 _OTHER_KEYS = {*_TASK, *_SKILL, *_EXPECTED, *_FIRES, "expected", "type", "routingexpect"}
 _BAD_LINE = object()
-"""Stands for a line of JSON Lines that is told already."""
+"""A line of JSON Lines whose problem is reported already."""
 
 
 class CaseFile(NamedTuple):

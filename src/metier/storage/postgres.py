@@ -134,7 +134,7 @@ class Postgres:
 
     def _connected(self) -> Connection:
         connection = self._connection
-        if self._is_closed:  # nobody would close another connection
+        if self._is_closed:  # another connection would never be closed
             raise psycopg.OperationalError("the connection was closed")
         if connection is None or connection.closed:
             connection = self._connect()

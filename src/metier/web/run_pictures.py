@@ -10,7 +10,7 @@ from metier.safety.escapes import visible
 from metier.web.words import cut, duration
 
 MOST_STEPS = 300
-"""A larger plan is told in words only."""
+"""A larger plan is listed only, not drawn."""
 SIGNS = {
     "succeeded": "✓",
     "failed": "✕",
@@ -30,7 +30,7 @@ _LONGEST_TOLD = 3_000
 Node = Mapping[str, Any]
 Group = Mapping[str, Any]
 Tick = Mapping[str, float]
-"""`at`, from 0 to 1, and the `seconds` that it stands for."""
+"""`at`, from 0 to 1, and the `seconds` there."""
 
 
 class Box(NamedTuple):
