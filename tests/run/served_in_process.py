@@ -1,7 +1,8 @@
 """An MCP server in this process, whose tools are what a test says when it is started."""
 
+import asyncio
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, contextmanager
 from typing import Any
 from unittest import mock
 
@@ -17,6 +18,8 @@ class Served:
         self.tools: Mapping[str, str] = {}
         """Name → description."""
         self.starts = 0
+        self.turns_to_close = 0
+        """Turns of the event loop that a connection needs to close."""
         self._link: Link | None = None
 
     def stop(self) -> None:
@@ -24,13 +27,19 @@ class Served:
         assert self._link is not None
         self._link._stop.set()
 
-    async def transport(self, link: Link, _stack: object) -> Any:
+    async def transport(self, link: Link, stack: AsyncExitStack) -> Any:
         self._link = link
         self.starts += 1
+        stack.push_async_callback(_wait, self.turns_to_close)
         server = MCPServer("shop")
         for name, description in self.tools.items():
             server.tool(name=name, description=description)(lambda: "done")
         return server
+
+
+async def _wait(turns: int) -> None:
+    for _ in range(turns):
+        await asyncio.sleep(0)
 
 
 @contextmanager
@@ -38,7 +47,7 @@ def served() -> Iterator[Served]:
     """Every connection leads to this server; all else is as with a server that is a process."""
     made = Served()
 
-    async def transport(link: Link, stack: object) -> Any:
+    async def transport(link: Link, stack: AsyncExitStack) -> Any:
         return await made.transport(link, stack)
 
     with mock.patch.object(Link, "_transport", transport):

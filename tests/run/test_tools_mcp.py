@@ -17,6 +17,7 @@ from metier.run.tool import Tool, ToolContext
 from metier.run.tools import Consent, ToolExecutor
 from metier.values.agents import ToolResult
 from metier.values.running import ServerSetting
+from run.served_in_process import Served, served
 
 pytestmark = pytest.mark.slow
 
@@ -176,6 +177,21 @@ def test_a_server_that_dies_is_an_error_value_and_the_next_call_starts_it_anew(
     assert (died.error_code, died.retryable) == ("TOOL_EXECUTION_ERROR", True)
     assert "MCP server 'things' is gone: died of it" in str(died.error)
     assert added.output == {"result": 3}
+
+
+def test_a_call_while_a_lost_connection_is_still_closing_starts_the_server_anew() -> None:
+    async def main(server: Served) -> list[bool]:
+        setting = ServerSetting("shop", "serve", timeout=ENOUGH)
+        async with executor(setting) as made:
+            server.stop()
+            return [(await made.execute("shop__find", {})).success for _ in range(4)]
+
+    with served() as server:
+        server.tools = {"find": "Finds."}
+        server.turns_to_close = 1_000
+        worked = asyncio.run(main(server))
+    assert worked[-1]
+    assert server.starts == 2
 
 
 def test_calls_under_way_when_a_server_dies_are_error_values_too(tmp_path: Path) -> None:

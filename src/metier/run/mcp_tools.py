@@ -91,6 +91,10 @@ class Link:
             if error.code == CONNECTION_CLOSED:
                 raise LinkLostError(self._errors.last_line() or str(error)) from None
             raise
+        except RuntimeError:
+            if self._stop.is_set():  # the client is being closed, which may take a while
+                raise LinkLostError("it was closed") from None
+            raise
 
     async def close(self) -> None:
         self._stop.set()
