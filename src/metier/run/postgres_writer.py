@@ -11,7 +11,6 @@ from typing import Any
 
 from metier.errors import RunLostError, StoreError
 from metier.run import postgres_tables as tables
-from metier.run.postgres_arrays import blobs, numbers, texts
 from metier.run.rows import Row
 from metier.storage.postgres import Connection, Postgres
 from metier.values.runs import Claim, StepRecord
@@ -283,14 +282,35 @@ def _settle_all(requests: Iterable[Request]) -> None:
         one.settle()
 
 
+# Array literals: many rows are sent as one text for each column
+
+
+def _numbers(values: Iterable[float | None]) -> str:
+    return f"{{{','.join(['NULL' if one is None else repr(one) for one in values])}}}"
+
+
+def _texts(values: Iterable[str | None]) -> str:
+    return f"{{{','.join(['NULL' if one is None else _quoted(one) for one in values])}}}"
+
+
+def _blobs(values: Iterable[bytes | None]) -> str:
+    return _texts(None if one is None else rf"\x{one.hex()}" for one in values)
+
+
+def _quoted(text: str) -> str:
+    if "\\" in text or '"' in text:
+        text = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{text}"'
+
+
 # What makes a literal of each value of a row; None for the namespace, which comes only once.
 
 _STEP_LITERALS = (
-    texts, numbers, texts, numbers, texts, texts, texts, texts, numbers, numbers, numbers, blobs,
-    numbers, None, numbers, numbers,
+    _texts, _numbers, _texts, _numbers, _texts, _texts, _texts, _texts, _numbers, _numbers,
+    _numbers, _blobs, _numbers, None, _numbers, _numbers,
 )  # fmt: skip
 _RUN_LITERALS = (
-    None, numbers, texts, texts, texts, texts, numbers, blobs, blobs, numbers, numbers, texts,
-    texts, texts, texts, numbers, numbers,
+    None, _numbers, _texts, _texts, _texts, _texts, _numbers, _blobs, _blobs, _numbers, _numbers,
+    _texts, _texts, _texts, _texts, _numbers, _numbers,
 )  # fmt: skip
-_END_LITERALS = (texts, numbers, texts, texts, texts, None, numbers, numbers)
+_END_LITERALS = (_texts, _numbers, _texts, _texts, _texts, None, _numbers, _numbers)
