@@ -115,6 +115,21 @@ def test_an_unknown_name_is_told_and_counted_apart(catalog: Catalog) -> None:
     assert not found.failed
 
 
+def test_a_case_for_a_skill_that_cannot_be_read_is_not_scored_and_says_why(
+    filled: Workspace,
+) -> None:
+    filled.write("skills/dark-mode/SKILL.md", "---\nname: dark-mode\n".encode("utf-16"))
+    with Catalog.open(filled.root) as catalog:
+        catalog.refresh()
+        (found,) = scored(catalog, case("switch the dark mode on", "dark-mode"))
+    assert not found.is_scored
+    assert not found.passed
+    assert found.unknown == {
+        "dark-mode": "skills/dark-mode/SKILL.md is excluded: unparseable; the file is UTF-16;"
+        " metier lint says what to change"
+    }
+
+
 def test_a_name_that_several_teams_use_is_told(workspace: Workspace) -> None:
     workspace.write("metier.toml", '[teams."a"]\n[teams."b"]\n')
     for team in "ab":

@@ -213,13 +213,35 @@ def test_a_single_word_is_said_to_be_too_little(filled: Workspace) -> None:
     with Catalog.open(filled.root) as catalog:
         catalog.refresh()
         found = expected(catalog, "the files", "pdf-tables")
-    assert found.reasons[0] == "a single common word is too little"
+    assert found.reasons[0] == "one matching word is too little"
 
 
 def test_what_a_skill_says_it_is_not_for_is_a_reason(catalog: Catalog) -> None:
     found = expected(catalog, "draw charts of a spreadsheet", "pdf-tables")
     assert "it says that it is not for: spreadsheet" in found.reasons
     assert "spreadsheet" not in found.missing
+
+
+def test_an_expected_skill_that_cannot_be_read_says_why_and_lacks_no_words(
+    filled: Workspace,
+) -> None:
+    filled.write("skills/dark-mode/SKILL.md", "---\nname: dark-mode\n".encode("utf-16"))
+    with Catalog.open(filled.root) as catalog:
+        catalog.refresh()
+        found = expected(catalog, "switch the dark mode on", "dark-mode")
+    assert list(found.reasons) == [
+        "it is excluded: unparseable; the file is UTF-16; metier lint says what to change"
+    ]
+    assert not found.missing
+
+
+def test_an_expected_skill_that_fires_but_is_not_first_says_both(filled: Workspace) -> None:
+    filled.skill("sql-too", "Writes database queries in SQL.")
+    with Catalog.open(filled.root) as catalog:
+        catalog.refresh()
+        found = expected(catalog, "write a database query in SQL", "sql")
+    assert found.fires
+    assert [one.partition(":")[0] for one in found.reasons] == ["it fires, at place 2"]
 
 
 def test_words_that_ask_are_not_missed(catalog: Catalog) -> None:

@@ -19,6 +19,7 @@ from metier.index.store import Store
 from metier.values.agents import STANDARD
 from metier.values.evals import CaseResult, EvalCase, Evaluation
 from metier.values.files import Kind
+from metier.values.outcomes import Issue
 from metier.values.rows import Row
 from metier.values.which import Which
 
@@ -59,6 +60,8 @@ class EvaluatedCatalog(Protocol):
     ) -> list[Row]: ...
 
     def names(self, kind: Kind, *, excluded: bool = False) -> list[str]: ...
+
+    def issues_of(self, row: Row) -> list[Issue]: ...
 
 
 def read_cases(catalog: EvaluatedCatalog, files: Sequence[str], *, finds: bool = True) -> Cases:
@@ -161,9 +164,12 @@ class Names:
         active = list(dict.fromkeys(row.handle for row in rows if row.state == "active"))
         if len(active) > 1:
             return "", f"it could be any of {', '.join(active)}"
-        if rows:
-            return (active or [rows[0].handle])[0], ""
-        return "", self._not_there("skill", name)
+        if not rows:
+            return "", self._not_there("skill", name)
+        if not active and not rows[0].handle:  # it could not be read
+            why = rows[0].why_excluded(self._catalog.issues_of(rows[0]))
+            return "", f"{rows[0].path} is excluded: {why}"
+        return (active or [rows[0].handle])[0], ""
 
     def _check(self, kind: Kind, names: Sequence[str], unknown: dict[str, str]) -> None:
         if names and kind not in self._others:

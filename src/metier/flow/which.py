@@ -31,7 +31,6 @@ from metier.index.pools import pool_of
 from metier.index.ranked import meant_text
 from metier.index.store import Store
 from metier.values.agents import STANDARD, AgentMatch, AgentProfile
-from metier.values.outcomes import Exclusion
 from metier.values.rows import Row
 from metier.values.selection import Injection
 from metier.values.tables import CapabilitiesConfig
@@ -223,7 +222,7 @@ class SkillFinder:
         )
         ranked = self._ranked[place - 1 : place] if place else self._alone(row)
         own = self._explained(ranked[0], row) if ranked else None
-        missing = self._missing(row)
+        missing = self._missing(row) if own is not None else []
         lost_to = first[0] if first and place != 1 else None
         is_first = own is not None and own.fires and place == 1
         can_win = not reasons and self._cut(row) is None
@@ -274,9 +273,7 @@ class SkillFinder:
         if row.state != "excluded":
             return []
         issues = document_issues(self._store, row.kind, row.path)
-        cause = Exclusion.cause(row.reason, issues) if row.is_held else None
-        why = f"; {cause.message}; {cause.hint}" if cause and cause.hint else ""
-        return [f"it is excluded: {row.reason}{why}"]
+        return [f"it is excluded: {row.why_excluded(issues)}"]
 
     def _figures(
         self,
@@ -299,7 +296,7 @@ class SkillFinder:
         elif not own.fires:
             only_asks = ASKING.issuperset(self._task.counts)
             why = "the task only asks, thanks or answers" if only_asks else ""
-            found.append(why or "a single common word is too little")
+            found.append(why or "one matching word is too little")
         elif index > self._most:
             found.append(f"it fires, but only the first {self._most} are named")
         if own.shown is not None and own.shown.why:
@@ -311,7 +308,8 @@ class SkillFinder:
         if first is not None:
             more = first.evidence - own.evidence
             ahead = f", with {more:.2f} more evidence" if more > 0 else ""
-            at = f"place {index}: " if index else ""
+            fires = "it fires, at " if own.fires and not found else ""
+            at = f"{fires}place {index}: " if index else ""
             found.append(f"{at}'{first.name}' is first{ahead}")
         return found
 

@@ -143,7 +143,9 @@ class Exclusion(NamedTuple):
 
     @classmethod
     def next_step(cls, reason: str, issues: Sequence[Issue]) -> str:
-        """What to do about a file that is excluded for this reason."""
+        """What to do about a file that is excluded for this reason; empty if the detail says it."""
+        if reason == "disabled":
+            return ""
         cause = cls.cause(reason, issues)
         is_review = cause is not None and cause.code.startswith("RV")
         return cause.hint if cause and is_review else "metier lint says what to change"

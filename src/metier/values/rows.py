@@ -1,7 +1,7 @@
 """Documents as the catalog knows them."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from metier.core.coerce import is_manual, scalar_text_of
@@ -10,7 +10,7 @@ from metier.core.text import routing_text
 from metier.errors import DamagedError
 from metier.values.files import Kind, Origin
 from metier.values.levels import BLOCKED, HELD
-from metier.values.outcomes import Issue, exact_copy, same_id, same_name
+from metier.values.outcomes import Exclusion, Issue, exact_copy, same_id, same_name
 
 
 class Row(NamedTuple):
@@ -73,6 +73,13 @@ class Row(NamedTuple):
     def is_held(self) -> bool:
         """Whether it must not be used: not reviewed, or its source is never trusted."""
         return self.reason in (HELD, BLOCKED)
+
+    def why_excluded(self, issues: Sequence[Issue]) -> str:
+        """The reason, and what to do, in one line; `issues` are those of the document."""
+        detail = Exclusion.of(self.path, self.reason, issues, self.shadowed_by).detail
+        return "; ".join(
+            filter(None, (self.reason, detail, Exclusion.next_step(self.reason, issues)))
+        )
 
     @property
     def is_manual(self) -> bool:
