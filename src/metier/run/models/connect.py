@@ -66,8 +66,12 @@ def failures_of(endpoint: Endpoint, hidden: str = "") -> Iterator[None]:
     try:
         yield
     except Exception as error:  # every provider's library has exceptions of its own
-        ours = _ours(error)
-        raise ours or ModelError(_message(endpoint, error, hidden), kind=_kind(error)) from None
+        ours = _ours(error) or ModelError(
+            _message(endpoint, error, hidden),
+            kind=_kind(error),
+            retry_after=_retry_after(error),
+        )
+        raise ours from None
 
 
 def _ours(error: BaseException | None) -> MetierError | None:
@@ -125,13 +129,21 @@ def _message(endpoint: Endpoint, error: Exception, hidden: str) -> str:
 
 
 def _advice(endpoint: Endpoint, error: Exception) -> str:
-    """The setting that may help, in parentheses, if there is one."""
+    """How long to wait, and the setting that may help, in parentheses."""
+    advice = []
+    if (wished := _retry_after(error)) is not None:
+        advice.append(f"it asks to wait {wished:g} s")
     is_elsewhere = isinstance(error, ModelHTTPError) and error.status_code == HTTPStatus.NOT_FOUND
     if is_elsewhere or _kind(error) == "networkError":
-        return f" ({endpoint.source_of_address()})"
-    if _kind(error) == "rateLimit" and not endpoint.settings.options(endpoint.model).retries:
-        return f" ({endpoint.setting('retries')})"
-    return ""
+        advice.append(endpoint.source_of_address())
+    elif _kind(error) == "rateLimit" and not endpoint.settings.options(endpoint.model).retries:
+        advice.append(endpoint.setting("retries"))
+    return f" ({'; '.join(advice)})" if advice else ""
+
+
+def _retry_after(error: Exception) -> float | None:
+    """The seconds that a provider asks to wait, if it says and waiting helps."""
+    return getattr(error, "retry_after", None) if _kind(error) else None
 
 
 def _detail(body: Any) -> str:
