@@ -30,7 +30,7 @@ class Later(NamedTuple):
 
 
 Answer = str | int | ToolWanted | CutOff | Later
-"""A text, a status, a call of a tool, a stream that breaks off, or a rate limit."""
+"""A text, a status (200: a web page), a call of a tool, a stream that breaks off, a rate limit."""
 
 
 class OpenAIServer:
@@ -87,7 +87,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _fail(self, answer: int | Later) -> None:
         body = json.dumps({"error": {"message": "not now"}}).encode()
-        if isinstance(answer, Later):
+        if answer == 200:
+            self._send(answer, b"<html>Log in</html>", "text/html")
+        elif isinstance(answer, Later):
             self._send(429, body, "application/json", {"Retry-After": f"{answer.seconds:g}"})
         else:
             self._send(answer, body, "application/json")

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from collections.abc import Callable
 
 import pytest
 
@@ -163,6 +164,16 @@ def test_a_wrong_path_names_the_address_and_a_rate_limit_the_retries() -> None:
     with openai_server(404, 429) as server:
         assert failure(ProviderSettings(server.url)).message.endswith("([models.lab] base-url)")
         assert failure(ProviderSettings(server.url)).message.endswith("([models.lab] retries)")
+
+
+@pytest.mark.parametrize("on_text", [None, lambda _: None], ids=["whole", "streamed"])
+def test_a_page_in_place_of_an_answer_names_the_address_and_its_setting(
+    on_text: Callable[[str], None] | None,
+) -> None:
+    with openai_server(200) as server:
+        error = failure(ProviderSettings(server.url), HELLO._replace(on_text=on_text))
+        assert error.message.startswith(f"lab:small at {server.url} gave no answer that can be ")
+    assert error.message.endswith("([models.lab] base-url)")
 
 
 def test_an_address_from_the_environment_is_named_by_its_variable(

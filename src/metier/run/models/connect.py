@@ -125,6 +125,8 @@ def _message(endpoint: Endpoint, error: Exception, hidden: str) -> str:
     if isinstance(error, CutOffError):
         return f"{endpoint} broke off in the middle of its answer"
     said = one_line(str(error), hidden) or type(error).__name__
+    if isinstance(error, UnexpectedModelBehavior):
+        return f"{endpoint} gave no answer that can be read: {said}{_advice(endpoint, error)}"
     return f"{endpoint} did not answer: {said}{_advice(endpoint, error)}"
 
 
@@ -133,12 +135,18 @@ def _advice(endpoint: Endpoint, error: Exception) -> str:
     advice = []
     if (wished := _retry_after(error)) is not None:
         advice.append(f"it asks to wait {wished:g} s")
-    is_elsewhere = isinstance(error, ModelHTTPError) and error.status_code == HTTPStatus.NOT_FOUND
-    if is_elsewhere or _kind(error) == "networkError":
+    if _is_elsewhere(error) or _kind(error) == "networkError":
         advice.append(endpoint.source_of_address())
     elif _kind(error) == "rateLimit" and not endpoint.settings.options(endpoint.model).retries:
         advice.append(endpoint.setting("retries"))
     return f" ({'; '.join(advice)})" if advice else ""
+
+
+def _is_elsewhere(error: Exception) -> bool:
+    """Whether it may be another server that answers."""
+    if isinstance(error, ModelHTTPError):
+        return error.status_code == HTTPStatus.NOT_FOUND
+    return isinstance(error, UnexpectedModelBehavior)
 
 
 def _retry_after(error: Exception) -> float | None:
@@ -195,7 +203,8 @@ def withhold_openai(http: Any, key: str) -> None:
 async def _refuse_redirect(name: str, response: Any) -> None:
     if response.has_redirect_location:
         said = redirected(str(response.request.url), response.headers["location"])
-        raise ModelError(f"{name} did not answer: {said}")
+        asked = Endpoint(name, str(response.request.url))
+        raise ModelError(f"{asked} did not answer: {said} ({asked.source_of_address()})")
 
 
 async def _withhold(key: str, request: Any) -> None:
