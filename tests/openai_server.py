@@ -6,7 +6,7 @@ that breaks off.
 
 import json
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
@@ -23,8 +23,14 @@ class CutOff(NamedTuple):
     text: str
 
 
-Answer = str | int | ToolWanted | CutOff
-"""A text, a status, a call of a tool, or a stream that breaks off."""
+class Later(NamedTuple):
+    """A 429 that asks to wait."""
+
+    seconds: float
+
+
+Answer = str | int | ToolWanted | CutOff | Later
+"""A text, a status (200: a web page), a call of a tool, a stream that breaks off, a rate limit."""
 
 
 class OpenAIServer:
@@ -71,19 +77,31 @@ class _Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers["Content-Length"]))
         self.state.bodies.append(body)
         answer = self.state.next_answer()
-        if isinstance(answer, int):
-            error = {"error": {"message": "not now"}}
-            self._send(answer, json.dumps(error).encode(), "application/json")
+        if isinstance(answer, int | Later):
+            self._fail(answer)
         elif json.loads(body).get("stream"):
             self._stream(answer)
         else:
             whole = _whole(answer)
             self._send(200, json.dumps(whole).encode(), "application/json")
 
-    def _send(self, status: int, body: bytes, kind: str) -> None:
+    def _fail(self, answer: int | Later) -> None:
+        body = json.dumps({"error": {"message": "not now"}}).encode()
+        if answer == 200:
+            self._send(answer, b"<html>Log in</html>", "text/html")
+        elif isinstance(answer, Later):
+            self._send(429, body, "application/json", {"Retry-After": f"{answer.seconds:g}"})
+        else:
+            self._send(answer, body, "application/json")
+
+    def _send(
+        self, status: int, body: bytes, kind: str, headers: Mapping[str, str] | None = None
+    ) -> None:
         self.send_response(status)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))
+        for name, value in (headers or {}).items():
+            self.send_header(name, value)
         self.end_headers()
         self.wfile.write(body)
 

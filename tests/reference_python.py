@@ -5,10 +5,26 @@ import dataclasses
 import inspect
 import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import Any
 
 import metier
+from metier.flow.reading import Refreshed
+from metier.flow.run_stream import RunStream
+from metier.mcp import asgi_app
+from metier.resolve.report import Resolution
+from metier.run.models import ProviderSettings, model_for
+from metier.testing import RecordedModel, ScriptedModel, Workspace
+from metier.testing import checks as assertions
+from metier.values.agents import AgentMatch
+from metier.values.models import Message, ToolCall, ToolSpec
+from metier.values.resolution import Report
+from metier.values.rows import Row
+from metier.values.running import ModelOptions
+from metier.values.runs import Failure, RunRow, Usage
+from metier.values.selection import Injection
+from metier.values.which import RankedDocument, Which
 
 _WIDTH = 100
 _ERRORS = "## Errors\n\n"
@@ -24,51 +40,119 @@ def python_page(note: str) -> str:
     parts += [_function_text(f"## {name}", name, found[name]) for name in found.keys() - classes]
     parts[3:] = sorted(parts[3:], key=lambda text: (not text.startswith("## Catalog\n"), text))
     parts.append(_errors_text(errors))
+    parts += [f"## What methods return\n\n{_ABOUT_RETURNED}", *map(_returned_text, _RETURNED)]
+    for module, about, members in _ELSEWHERE:
+        parts += [f"## {module}\n\n{about}\n", *map(_member_text, members)]
     return "\n".join(parts)
 
 
 _INTRODUCTION = """\
-Import these names from `metier`. The guide is [Python](../python.md). Names that are not on this
-page may change in any version; one of these warns first ([versions](../install.md#versions)).
+Import these names from `metier`, and those of the last three sections from where they say. The
+guide is [Python](../python.md). Names that are not on this page may change in any version; one of
+these warns first ([versions](../install.md#versions)).
 """
+_ABOUT_RETURNED = "Their fields are part of the interface; the modules of these classes are not.\n"
+_RETURNED = (
+    AgentMatch, Failure, Injection, Message, RankedDocument, Refreshed, Report, Resolution, Row,
+    RunRow, RunStream, ToolCall, ToolSpec, Usage, Which,
+)  # fmt: skip
+_ELSEWHERE: list[tuple[str, str, list[Any]]] = [
+    (
+        "metier.testing",
+        "Beside the fixtures of the pytest plugin ([tests](../python.md#test)). `Message`,"
+        " `ModelReply`,\n`ModelRequest` and `ToolCall` can be imported from here, too.",
+        [
+            RecordedModel, ScriptedModel, Workspace, assertions.assert_injected,
+            assertions.assert_not_injected, assertions.assert_silent, assertions.assert_which,
+        ],
+    ),
+    ("metier.mcp", "For applications that serve a catalog ([MCP](../mcp.md)).", [asgi_app]),
+    (
+        "metier.run.models",
+        "Models by name, for programs that hand over an object ([models](../agents.md#models)).",
+        [ModelOptions, ProviderSettings, model_for],
+    ),
+]  # fmt: skip
 
 
-def _class_text(name: str, one: type) -> str:
-    parts = [f"## {name}\n", _doc(one)]
-    fields = _fields(one)
+def _returned_text(one: type) -> str:
+    """Without the methods that only metier calls."""
+    return _class_text(one.__name__, one, "###", _is_read)
+
+
+def _is_read(member: Any) -> bool:
+    return not inspect.isfunction(member) or inspect.iscoroutinefunction(member)
+
+
+def _member_text(one: Any) -> str:
+    if not inspect.isclass(one):
+        return _function_text(f"### {one.__name__}", one.__name__, one)
+    head, *rest = _class_text(one.__name__, one, "###").split("\n####", maxsplit=1)
+    return "\n####".join([head + _constructor(one), *rest])
+
+
+def _constructor(one: type) -> str:
+    """How to make an object of a class whose fields do not say so."""
+    made = None if _has_fields(one) else vars(one).get("__init__")
+    if made is None:
+        return ""
+    call = _signature(one.__name__, made).removeprefix("def ").removesuffix(" -> None")
+    return f"\n```python\n{call}\n```\n" + (f"\n{_doc(made)}" if made.__doc__ else "")
+
+
+def _is_public(member: Any) -> bool:
+    """Whether it is not a part that a class keeps for itself."""
+    return not isinstance(member, cached_property)
+
+
+def _class_text(
+    name: str, one: type, level: str = "##", is_wanted: Callable[[Any], bool] = _is_public
+) -> str:
+    parts = [f"{level} {name}\n", _doc(one)]
+    fields = list(_fields(one))
     if fields:
         parts += ["```python", *fields, "```\n"]
     for method, member in _methods(one):
-        parts.append(_function_text(f"### {name}.{method}", method, member))
-    return "\n".join(parts)
+        if is_wanted(member):
+            parts.append(_function_text(f"{level}# {name}.{method}", method, member))
+    return "\n".join(part for part in parts if part)
 
 
-def _fields(one: type) -> list[str]:
-    types = _annotations(one)
-    if issubclass(one, tuple):
-        return [f"{name}: {type_}" for name, type_ in types.items()]
-    if not dataclasses.is_dataclass(one):
-        return []
-    return [
-        f"{field.name}: {types[field.name]}"
-        for field in dataclasses.fields(one)
-        if not field.name.startswith("_")
-    ]
-
-
-def _annotations(one: type) -> dict[str, str]:
-    """The types of the fields as they are written, those of bases too."""
-    found: dict[str, str] = {}
-    for base in reversed(one.__mro__):
+def _fields(one: type) -> Iterator[str]:
+    """The fields with their defaults and docstrings as they are written, those of bases too."""
+    for base in reversed(one.__mro__ if _has_fields(one) else ()):
         if base.__module__.startswith("metier."):
             written = ast.parse(textwrap.dedent(inspect.getsource(base))).body[0]
             assert isinstance(written, ast.ClassDef)
-            found |= {
-                line.target.id: _type_text(line.annotation)
-                for line in written.body
-                if isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name)
-            }
-    return found
+            for line, after in zip(written.body, [*written.body[1:], None], strict=True):
+                if isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name):
+                    yield from _field(line.target.id, line, after)
+
+
+def _has_fields(one: type) -> bool:
+    return issubclass(one, tuple) or dataclasses.is_dataclass(one)
+
+
+def _field(name: str, line: ast.AnnAssign, after: ast.stmt | None) -> Iterator[str]:
+    """`name: type = default  # docstring`, with the comment above if it is too long."""
+    default = "" if line.value is None else ast.unparse(line.value)
+    if name.startswith("_") or "repr=False" in default:
+        return
+    text = f"{name}: {_type_text(line.annotation)}"
+    if default and not default.startswith("field("):
+        text += f" = {_quoted_as_source(default)}"
+    about = ""
+    if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant):
+        about = " ".join(str(after.value.value).split())
+    if about and len(f"{text}  # {about}") > _WIDTH:
+        yield from textwrap.wrap(about, _WIDTH, initial_indent="# ", subsequent_indent="# ")
+        yield text
+    else:
+        yield f"{text}  # {about}" if about else text
+
+
+def _quoted_as_source(code: str) -> str:
+    return code if '"' in code else code.replace("'", '"')
 
 
 def _methods(one: type) -> Iterator[tuple[str, Any]]:
@@ -91,7 +175,8 @@ def _is_internal(name: str, member: Any) -> bool:
 
 def _is_shown(member: Any) -> bool:
     plain = getattr(member, "__func__", member)
-    return (inspect.isfunction(plain) or isinstance(member, property)) and bool(plain.__doc__)
+    is_one = inspect.isfunction(plain) or isinstance(member, property | cached_property)
+    return is_one and bool(plain.__doc__)
 
 
 def _function_text(heading: str, name: str, member: Any) -> str:
@@ -101,12 +186,16 @@ def _function_text(heading: str, name: str, member: Any) -> str:
 def _signature(name: str, member: Any) -> str:
     """As it is written in the source: the same for every version of Python."""
     plain: Any = (
-        member.fget if isinstance(member, property) else getattr(member, "__func__", member)
+        member.fget
+        if isinstance(member, property)
+        else member.func
+        if isinstance(member, cached_property)
+        else getattr(member, "__func__", member)
     )
     written = ast.parse(textwrap.dedent(inspect.getsource(plain))).body[0]
     assert isinstance(written, (ast.FunctionDef, ast.AsyncFunctionDef))
     returned = _type_text(written.returns)
-    if isinstance(member, property):
+    if isinstance(member, property | cached_property):
         return f"{name}: {returned}"
     word = "async def" if isinstance(written, ast.AsyncFunctionDef) else "def"
     parameters = list(_parameters(written.args))

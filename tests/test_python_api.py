@@ -125,6 +125,34 @@ def test_an_agent_is_equal_to_the_one_of_its_profile() -> None:
     assert AgentProfile.of(agent.to_profile()).limits.steps == 3
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"exampleTasks": ["write a letter"], "keywords": ["letter"]},
+        {"core_abilities": ["tone"], "system-prompt": "Be brief."},
+        {"workflow": [{"step_id": "a", "type": "prompt", "config": {"prompt": "Write."}}]},
+    ],
+    ids=["flat", "spelling", "steps"],
+)
+def test_the_content_of_a_file_is_spelt_as_in_files(
+    content: dict[str, Any], catalog: Catalog
+) -> None:
+    content = {"agentId": "clerk", "description": "Answers letters.", **content}
+    agent = Agent.of(content)
+    file = Path(catalog.workspace, "agents", "clerk.json")
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(json.dumps(content))
+    catalog.refresh()
+    (profile,) = (one for one in catalog.agents() if one.agent_id == "clerk")
+    assert Agent.of(profile) == agent
+    assert Agent.of(agent.to_profile()) == agent
+
+
+def test_more_takes_the_keys_of_files_too() -> None:
+    flat = _clerk(more={"exampleTasks": ["write a letter"]})
+    assert flat == _clerk(more={"selectionMetadata": {"exampleTasks": ["write a letter"]}})
+
+
 _WORDS = st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=8)
 
 

@@ -100,6 +100,14 @@ WRONG_USES: dict[str, tuple[Call, str]] = {
         "'instructions' must not be None",
     ),
     "more that is a list": (lambda _: Agent("a", "b", more=wrong([])), "'more' must be a mapping"),
+    "a key in more that is None": (
+        lambda _: Agent("a", "b", more=wrong({None: 1})),
+        "'more' must be a mapping of other keys of a profile; None is a key in it",
+    ),
+    "a field in more in another spelling": (
+        lambda _: Agent("a", "b", more={"system_prompt": "x"}),
+        "'systemPrompt' is not one of",
+    ),
     "a field in more": (
         lambda _: Agent("a", "b", more={"agentId": "x"}),
         "'agentId' is not one of",

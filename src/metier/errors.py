@@ -105,13 +105,24 @@ class DamagedError(StoreError):
 
 
 class ModelError(MetierError):
-    """`kind` is timeout, rateLimit, serverError or networkError; do not retry without a kind."""
+    """`kind` is timeout, rateLimit, serverError or networkError; do not retry without a kind.
+
+    `retry_after` is how many seconds the provider asked to wait before, if it said.
+    """
 
     default_code = "MODEL_ERROR"
 
-    def __init__(self, message: str, *, kind: str = "", code: str | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        kind: str = "",
+        code: str | None = None,
+        retry_after: float | None = None,
+    ) -> None:
         super().__init__(message, code=code)
         self.kind = kind
+        self.retry_after = retry_after
 
 
 class ContractError(MetierError):

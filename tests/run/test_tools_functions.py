@@ -2,12 +2,16 @@
 
 import asyncio
 import contextvars
+import dataclasses
 import datetime
 import enum
 import functools
 import threading
 import time
+from decimal import Decimal
+from pathlib import Path
 from typing import Annotated, Any, Literal
+from uuid import UUID
 
 import pytest
 from pydantic import BaseModel, Field
@@ -132,12 +136,50 @@ class Level(enum.Enum):
     LOW = 1
 
 
-def test_a_default_that_is_not_json_stays_out_of_the_schema() -> None:
-    def levelled(level: Level = Level.LOW) -> int:
-        return level.value
+def test_a_default_that_has_no_json_value_stays_out_of_the_schema() -> None:
+    nothing = object()
 
-    assert "default" not in function_tool(levelled).schema["properties"]["level"]
-    assert run(levelled, {}).output == 1
+    def levelled(level: Level = Level.LOW, other: Any = nothing) -> int:
+        return level.value + (other is nothing)
+
+    properties = function_tool(levelled).schema["properties"]
+    assert properties["level"]["default"] == 1
+    assert "default" not in properties["other"]
+    assert run(levelled, {}).output == 2
+
+
+class Address(BaseModel):
+    street: str
+    since: datetime.date
+
+
+@dataclasses.dataclass
+class Customer:
+    address: Address
+    level: Level
+
+
+HOME = Address(street="Main Street", since=datetime.date(2026, 1, 31))
+
+
+@pytest.mark.parametrize(
+    ("given", "output"),
+    [
+        (HOME, {"street": "Main Street", "since": "2026-01-31"}),
+        (
+            [Customer(HOME, Level.LOW)],
+            [{"address": {"street": "Main Street", "since": "2026-01-31"}, "level": 1}],
+        ),
+        ({"at": Path("/a"), "id": UUID(int=1)}, {"at": "/a", "id": str(UUID(int=1))}),
+        (Decimal("1.50"), "1.50"),
+    ],
+    ids=["model", "dataclass", "path", "decimal"],
+)
+def test_a_function_may_return_what_it_may_take(given: Any, output: Any) -> None:
+    def looked_up() -> Any:
+        return given
+
+    assert run(looked_up, {}).output == output
 
 
 def test_name_and_description_can_be_given() -> None:

@@ -60,7 +60,7 @@ def kind(value: Any) -> str:
         ([("name", "a")], ["not a list"]),
         ({"name": "a", "years": [float("nan")]}, ["arguments.years[0]: nan is not a JSON number"]),
         ({"name": "a", 1: 2}, ["the key is a int"]),
-        ({"name": object()}, ["arguments.name: a object is not a JSON value"]),
+        ({"name": object()}, ["arguments.name: an object is not a JSON value"]),
         ({"name": "x" * MOST_ARGUMENTS}, ["larger than 4,000,000 bytes"]),
     ],
     ids=kind,
@@ -241,7 +241,7 @@ def test_what_is_nearly_json_becomes_plain_json() -> None:
         ({"\udfff": 1}, "half a surrogate pair"),
         (10**5_000, "more than 4000 digits"),
         (nested(DEEPEST + 1), "nested more than 100 levels"),
-        (dataclasses.make_dataclass("Point", ["x"])(1), "a Point is not a JSON value"),
+        (dataclasses.make_dataclass("Point", ["x"])(object()), "a Point is not a JSON value"),
         ("\x00" * (MOST_OUTPUT // 3), "output: larger than 1,000,000 bytes as JSON"),
         (
             ["é" * 1_000] * 600,

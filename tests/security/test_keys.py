@@ -230,8 +230,8 @@ def test_no_redirect_is_followed(
         server.leads_to = (status, location)
         error = refused(ProviderSettings(server.url(), "MY_KEY"), streamed=streamed)
         assert error.message == (
-            f"local:m did not answer: the server redirected to {host}:{other.server_port}; "
-            "redirects are not followed"
+            f"local:m at {server.url()}/chat/completions did not answer: the server redirected to "
+            f"{host}:{other.server_port}; redirects are not followed ([models.local] base-url)"
         )
         assert error.kind == ""
     assert len(server.asked) == 2

@@ -2,10 +2,11 @@
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from typing import Any, NoReturn
 
+from metier.core.arguments import described
 from metier.core.bounded_patterns import check_pattern, without_unbounded
 from metier.errors import UsageError
 
@@ -38,11 +39,18 @@ class NotJsonError(Exception):
         return f"{root}: {self.what}{passed}"
 
 
-def json_copy(value: Any, most_bytes: int) -> Any:
-    """A copy in plain JSON types. Raises `NotJsonError`, also if it is too large or deep."""
+def _no_other(value: Any) -> NoReturn:
+    raise NotJsonError(f"{described(value)} is not a JSON value")
+
+
+def json_copy(value: Any, most_bytes: int, *, converted: Callable[[Any], Any] = _no_other) -> Any:
+    """A copy in plain JSON types. Raises `NotJsonError`, also if it is too large or deep.
+
+    `converted` gives the JSON value of an object of another type, or raises `NotJsonError`.
+    """
     if type(value) is dict and not value:
         return {}
-    copier = _Copier(most_bytes)
+    copier = _Copier(most_bytes, converted)
     copied = copier.copy(value, 0)
     if copier.used * _LONGEST_ESCAPE > most_bytes and _size(copied) > most_bytes:
         raise copier.too_large()
@@ -56,10 +64,11 @@ def _size(value: Any) -> int:
 class _Copier:
     """Copies a value and counts its bytes."""
 
-    __slots__ = ("most", "used")
+    __slots__ = ("converted", "most", "used")
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, converted: Callable[[Any], Any]) -> None:
         self.most = most
+        self.converted = converted
         self.used = 0
 
     def copy(self, value: Any, depth: int) -> Any:
@@ -74,7 +83,7 @@ class _Copier:
             return self._list(value, depth + 1)
         if isinstance(value, int | float):
             return self._number(value)
-        raise NotJsonError(f"a {type(value).__name__} is not a JSON value")
+        return self.copy(self.converted(value), depth + 1)
 
     def too_large(self) -> NotJsonError:
         return NotJsonError(f"larger than {self.most:,} bytes as JSON", too_large=True)

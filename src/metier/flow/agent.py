@@ -8,6 +8,7 @@ from metier.core.arguments import described, wrong_argument
 from metier.core.json_values import freeze, thaw
 from metier.errors import InvalidDocumentError, UsageError
 from metier.lint.agents import validate_agent
+from metier.parse.agents import respelled
 from metier.run.tool import Function, Tool, tool_of
 from metier.values.agents import AgentProfile
 from metier.values.models import A_NAME, Model, check_model
@@ -29,6 +30,7 @@ _KEYS = {
 """Field → key of a profile."""
 _MAY_BE_NONE = ("id", "description", "model", "tools", "skills")
 """Other errors say what these must be."""
+_MORE = "a mapping of other keys of a profile"
 _TOOLS = "a list of functions and of names of tools"
 
 
@@ -37,7 +39,7 @@ class Agent:
     """An agent, as a profile in a file describes it.
 
     `tools` takes functions, too, and `model` an object; they count by their names when agents are
-    compared. `more` has the other keys of a profile, such as `limits`, in its spelling. Raises
+    compared. `more` has the other keys of a profile, such as `limits`, spelt as in a file. Raises
     `InvalidDocumentError` if a file with the same content would be excluded, and `UsageError` if
     a function cannot be a tool.
     """
@@ -79,6 +81,7 @@ class Agent:
             check_model(self.model, A_NAME)
             _set(self, "own_model", self.model)
             _set(self, "model", self.model.name)
+        self._spell_as_files_do()
         for name in ("tags", "capabilities", "skills", "requires", "workflow", "more"):
             _set(self, name, freeze(getattr(self, name)))
         flaws = [issue for issue in validate_agent(self.to_profile()) if issue.is_error]
@@ -96,18 +99,28 @@ class Agent:
         if self.tools is not None and not is_list:
             raise wrong_argument("tools", _TOOLS, self.tools, "tools=[…], also for one")
         if not isinstance(self.more, Mapping):
-            raise wrong_argument("more", "a mapping of other keys of a profile", self.more)
+            raise wrong_argument("more", _MORE, self.more)
+        for key in self.more:
+            if not isinstance(key, str):
+                raise UsageError(f"'more' must be {_MORE}; {described(key)} is a key in it")
+
+    def _spell_as_files_do(self) -> None:
+        """Raise `UsageError` for a key in `more` that is a field."""
+        more = respelled(thaw(dict(self.more)))
         for name, key in _KEYS.items():
-            if key in self.more:
+            if key in more:
                 hint = f"Agent(…, {name}=…)"
                 raise UsageError(f"'{key}' is not one of the keys in 'more'", hint=hint)
+        _set(self, "more", more)
+        _set(self, "workflow", respelled({"workflow": thaw(self.workflow)})["workflow"])
 
     @classmethod
     def of(cls, profile: AgentProfile | Mapping[str, Any]) -> Self:
         """The agent of a profile, or of the content of its file."""
         if not isinstance(profile, AgentProfile | Mapping):
             raise wrong_argument("profile", "a profile, or the mapping in its file", profile)
-        data = dict(profile.data if isinstance(profile, AgentProfile) else profile)
+        content = profile.data if isinstance(profile, AgentProfile) else profile
+        data = respelled(thaw(dict(content)))
         given = {name: data.pop(key) for name, key in _KEYS.items() if key in data}
         return cls(given.pop("id", ""), given.pop("description", ""), **given, more=data)
 

@@ -30,11 +30,7 @@ def parse_agent(raw: bytes, path: str, *, file: str = "") -> Parsed:
     if split.matter is None:
         return Parsed(document=None, matter=None, issues=split.issues)
     respelling = Respelling(split.matter, path)
-    data = respelling.mapping(split.matter.data, _TOP_LEVEL)
-    _gather(data, {"coreAbilities": "core"}, "abilities", respelling)
-    _gather(data, {key: key for key in SELECTION}, "selectionMetadata", respelling)
-    if isinstance(data.get("workflow"), list):
-        data["workflow"] = _steps(data["workflow"], respelling, ("workflow",))
+    data = _respelled(respelling, split.matter.data)
     if is_markdown(path) and "workflow" not in data:
         _as_prompt_only(data, of_host=any(map(_IN_FOLDER_OF_HOST.search, (path, file))))
     if split.matter.body:
@@ -44,6 +40,21 @@ def parse_agent(raw: bytes, path: str, *, file: str = "") -> Parsed:
         matter=respelling.matter(data),
         issues=[*split.issues, *respelling.issues],
     )
+
+
+def respelled(content: Mapping[str, Any]) -> dict[str, Any]:
+    """The content of a file in the spec's spelling, with each key where the spec has it."""
+    matter = Matter(dict(content), "", 1, lambda _: (1, 1))
+    return _respelled(Respelling(matter, ""), content)
+
+
+def _respelled(respelling: Respelling, content: Mapping[str, Any]) -> dict[str, Any]:
+    data = respelling.mapping(content, _TOP_LEVEL)
+    _gather(data, {"coreAbilities": "core"}, "abilities", respelling)
+    _gather(data, {key: key for key in SELECTION}, "selectionMetadata", respelling)
+    if isinstance(data.get("workflow"), list):
+        data["workflow"] = _steps(data["workflow"], respelling, ("workflow",))
+    return data
 
 
 def _as_prompt_only(data: dict[str, Any], *, of_host: bool) -> None:

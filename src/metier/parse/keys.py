@@ -27,7 +27,8 @@ class Respelling:
         known = _known.get(id(fields)) or _known.setdefault(id(fields), spellings(fields))
         out: dict[str, Any] = {}
         for key, value in data.items():
-            name = key if key in fields else known.get(loose_key(key), key)
+            is_known = key in fields or not isinstance(key, str)
+            name = key if is_known else known.get(loose_key(key), key)
             if name in out:
                 self.twice(self._written.get((*at, name), name), key, (*at, key))
                 continue

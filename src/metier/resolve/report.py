@@ -129,6 +129,7 @@ class Resolution:
 
     @cached_property
     def report(self) -> Report:
+        """With full rows for the candidates that matter."""
         room = MOST_MATCHES // max(1, len(self.question.requires))
         return Report(_report(self, min(MOST_ROWS, max(room, self.policy.max_candidates))))
 

@@ -4,7 +4,11 @@ import functools
 import inspect
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, is_dataclass
+from datetime import date, time, timedelta
+from decimal import Decimal
+from enum import Enum
+from pathlib import Path
 from typing import (
     Any,
     Literal,
@@ -14,6 +18,7 @@ from typing import (
     get_args,
     overload,
 )
+from uuid import UUID
 
 from metier.core.arguments import check_optional_text, described, wrong_argument
 from metier.core.json_values import NotJsonError, Schema, freeze, json_copy, listed
@@ -115,6 +120,22 @@ class Tool:
         if problems:
             raise invalid(problems)
         return copied
+
+
+def plain_value(value: Any) -> Any:
+    """The JSON value of a model of pydantic, a dataclass, a date, a path or an enumeration."""
+    from pydantic import BaseModel
+    from pydantic_core import to_jsonable_python
+
+    if isinstance(value, (BaseModel, *_CONVERTED)) or is_dataclass(value):
+        try:
+            return to_jsonable_python(value)
+        except (ValueError, RecursionError):  # something else is in it
+            pass
+    raise NotJsonError(f"{described(value)} is not a JSON value")
+
+
+_CONVERTED = (date, time, timedelta, Decimal, Enum, Path, UUID)
 
 
 def invalid(problems: list[str]) -> ToolError:
@@ -330,7 +351,8 @@ def _schema(
 def _show_default(entry: dict[str, Any], default: Any) -> None:
     if default is not inspect.Parameter.empty:
         try:
-            entry.setdefault("default", json_copy(default, _MOST_DEFAULT))
+            shown = json_copy(default, _MOST_DEFAULT, converted=plain_value)
+            entry.setdefault("default", shown)
         except NotJsonError:
             return  # it is the function's own affair
 

@@ -21,6 +21,7 @@ from metier.run.tool import (
     ToolContext,
     ToolError,
     one_line,
+    plain_value,
     tool_of,
 )
 from metier.values.agents import ToolResult
@@ -190,7 +191,7 @@ async def _in_time(tool: Tool, given: Any, context: ToolContext) -> Any:
 
 def _checked(output: Any) -> Any:
     try:
-        return json_copy(output, MOST_OUTPUT)
+        return json_copy(output, MOST_OUTPUT, converted=plain_value)
     except NotJsonError as error:
         raise ToolError(error.described("output")) from None
 

@@ -48,6 +48,7 @@ class Workspace:
         return self.write(SETTINGS_FILE, toml)
 
     def skill(self, name: str, description: str, body: str = "", /, **front_matter: Any) -> Path:
+        """Write `skills/NAME/SKILL.md`."""
         return self._document(
             f"skills/{name}/SKILL.md",
             {"name": name, "description": description},
@@ -56,9 +57,11 @@ class Workspace:
         )
 
     def ability(self, name: str, body: str, /, **front_matter: Any) -> Path:
+        """Write `abilities/NAME.md`."""
         return self._document(f"abilities/{name}.md", {"abilityId": name}, front_matter, body)
 
     def card(self, name: str, body: str, /, **front_matter: Any) -> Path:
+        """Write `docs/capabilities/NAME.md`."""
         return self._document(f"docs/capabilities/{name}.md", {"id": name}, front_matter, body)
 
     def agent(self, agent: Agent | Mapping[str, Any]) -> Path:

@@ -146,14 +146,17 @@ class Report(dict[str, Any]):
 
     @property
     def id(self) -> str:
+        """For `catalog.report` and `catalog.decide`."""
         return str(self["run_id"])
 
     @property
     def outcome(self) -> str:
+        """`not-needed`, `failed`, `pending-decision`, …"""
         return str(self["on_missing_required_action"]["outcome"])
 
     @property
     def is_pending(self) -> bool:
+        """Whether it waits for a decision."""
         return self.outcome == "pending-decision"
 
     def for_client(self, client: str) -> "Report":

@@ -202,28 +202,36 @@ class RunRow(NamedTuple):
 
 
 class RunResult(NamedTuple):
+    """What has come of a run."""
+
     run: RunRecord
     steps: Sequence[StepRecord]
     outputs: Mapping[str, Any]
+    """Name → output of the steps that name one."""
 
     @property
     def run_id(self) -> str:
+        """For `resume` and `run_result`."""
         return self.run.run_id
 
     @property
     def state(self) -> RunState:
+        """`succeeded`, `failed`, `cancelled`, …"""
         return self.run.state
 
     @property
     def success(self) -> bool:
+        """Whether the run succeeded."""
         return self.run.state == "succeeded"
 
     @property
     def output(self) -> Any:
+        """The answer: the output of the last step."""
         return self.run.output
 
     @property
     def usage(self) -> Usage:
+        """Tokens, cost, requests and calls of tools."""
         return self.run.usage
 
     @property
@@ -244,8 +252,10 @@ class RunResult(NamedTuple):
 
 
 class Event(NamedTuple):
+    """Something that happened in a run."""
+
     kind: str
-    """`run.started`, `step.succeeded`, `model.answered`, `tool.called`, …"""
+    """`run.started`, `step.succeeded`, `model.text`, `tool.called`, …"""
     run_id: str
     at: float
     step_id: str = ""

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from collections.abc import Callable
 
 import pytest
 
@@ -10,7 +11,7 @@ from metier.run.models import ProviderModel, ProviderSettings, limits
 from metier.run.models.endpoints import Endpoint, shown_address
 from metier.values.models import Message, ModelReply, ModelRequest
 from metier.values.running import ModelOptions
-from openai_server import CutOff, openai_server
+from openai_server import CutOff, Later, openai_server
 
 HELLO = ModelRequest("", [Message("user", "Hello")])
 
@@ -33,7 +34,7 @@ def failure(settings: ProviderSettings, request: ModelRequest = HELLO) -> ModelE
 
 
 def test_a_transient_error_is_retried_as_often_as_the_settings_say() -> None:
-    with openai_server(503, 429, "Hi") as server:
+    with openai_server(503, Later(0), "Hi") as server:
         assert asked(ProviderSettings(server.url, retries=2)).text == "Hi"
         assert len(server.bodies) == 3
         assert len(set(server.bodies)) == 1
@@ -43,6 +44,30 @@ def test_after_the_last_retry_the_error_is_raised() -> None:
     with openai_server(503) as server:
         error = failure(ProviderSettings(server.url, retries=1))
         assert (error.kind, len(server.bodies)) == ("serverError", 2)
+
+
+def test_a_provider_that_asks_for_more_than_a_minute_is_not_waited_for() -> None:
+    with openai_server(Later(3_600)) as server:
+        error = failure(ProviderSettings(server.url, retries=2))
+        assert len(server.bodies) == 1
+    assert (error.kind, error.retry_after) == ("rateLimit", 3_600.0)
+    assert error.message.endswith("(it asks to wait 3600 s)")
+
+
+@pytest.mark.parametrize(
+    ("error", "number", "delay"),
+    [
+        (ModelError("x", kind="rateLimit", retry_after=7.0), 0, 7.0),
+        (ModelError("x", kind="serverError", retry_after=1.0), 9, limits.LONGEST_DELAY),
+        (ModelError("x", kind="rateLimit", retry_after=61.0), 0, None),
+        (ModelError("x", retry_after=1.0), 0, None),
+    ],
+)
+def test_a_retry_waits_as_long_as_the_provider_asks(
+    error: ModelError, number: int, delay: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "FIRST_DELAY", 0.5)
+    assert limits.delay_before_retry(error, number) == delay
 
 
 @pytest.mark.parametrize("status", [400, 401])
@@ -139,6 +164,16 @@ def test_a_wrong_path_names_the_address_and_a_rate_limit_the_retries() -> None:
     with openai_server(404, 429) as server:
         assert failure(ProviderSettings(server.url)).message.endswith("([models.lab] base-url)")
         assert failure(ProviderSettings(server.url)).message.endswith("([models.lab] retries)")
+
+
+@pytest.mark.parametrize("on_text", [None, lambda _: None], ids=["whole", "streamed"])
+def test_a_page_in_place_of_an_answer_names_the_address_and_its_setting(
+    on_text: Callable[[str], None] | None,
+) -> None:
+    with openai_server(200) as server:
+        error = failure(ProviderSettings(server.url), HELLO._replace(on_text=on_text))
+        assert error.message.startswith(f"lab:small at {server.url} gave no answer that can be ")
+    assert error.message.endswith("([models.lab] base-url)")
 
 
 def test_an_address_from_the_environment_is_named_by_its_variable(

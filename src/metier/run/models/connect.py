@@ -66,8 +66,12 @@ def failures_of(endpoint: Endpoint, hidden: str = "") -> Iterator[None]:
     try:
         yield
     except Exception as error:  # every provider's library has exceptions of its own
-        ours = _ours(error)
-        raise ours or ModelError(_message(endpoint, error, hidden), kind=_kind(error)) from None
+        ours = _ours(error) or ModelError(
+            _message(endpoint, error, hidden),
+            kind=_kind(error),
+            retry_after=_retry_after(error),
+        )
+        raise ours from None
 
 
 def _ours(error: BaseException | None) -> MetierError | None:
@@ -121,17 +125,33 @@ def _message(endpoint: Endpoint, error: Exception, hidden: str) -> str:
     if isinstance(error, CutOffError):
         return f"{endpoint} broke off in the middle of its answer"
     said = one_line(str(error), hidden) or type(error).__name__
+    if isinstance(error, UnexpectedModelBehavior):
+        return f"{endpoint} gave no answer that can be read: {said}{_advice(endpoint, error)}"
     return f"{endpoint} did not answer: {said}{_advice(endpoint, error)}"
 
 
 def _advice(endpoint: Endpoint, error: Exception) -> str:
-    """The setting that may help, in parentheses, if there is one."""
-    is_elsewhere = isinstance(error, ModelHTTPError) and error.status_code == HTTPStatus.NOT_FOUND
-    if is_elsewhere or _kind(error) == "networkError":
-        return f" ({endpoint.source_of_address()})"
-    if _kind(error) == "rateLimit" and not endpoint.settings.options(endpoint.model).retries:
-        return f" ({endpoint.setting('retries')})"
-    return ""
+    """How long to wait, and the setting that may help, in parentheses."""
+    advice = []
+    if (wished := _retry_after(error)) is not None:
+        advice.append(f"it asks to wait {wished:g} s")
+    if _is_elsewhere(error) or _kind(error) == "networkError":
+        advice.append(endpoint.source_of_address())
+    elif _kind(error) == "rateLimit" and not endpoint.settings.options(endpoint.model).retries:
+        advice.append(endpoint.setting("retries"))
+    return f" ({'; '.join(advice)})" if advice else ""
+
+
+def _is_elsewhere(error: Exception) -> bool:
+    """Whether it may be another server that answers."""
+    if isinstance(error, ModelHTTPError):
+        return error.status_code == HTTPStatus.NOT_FOUND
+    return isinstance(error, UnexpectedModelBehavior)
+
+
+def _retry_after(error: Exception) -> float | None:
+    """The seconds that a provider asks to wait, if it says and waiting helps."""
+    return getattr(error, "retry_after", None) if _kind(error) else None
 
 
 def _detail(body: Any) -> str:
@@ -183,7 +203,8 @@ def withhold_openai(http: Any, key: str) -> None:
 async def _refuse_redirect(name: str, response: Any) -> None:
     if response.has_redirect_location:
         said = redirected(str(response.request.url), response.headers["location"])
-        raise ModelError(f"{name} did not answer: {said}")
+        asked = Endpoint(name, str(response.request.url))
+        raise ModelError(f"{asked} did not answer: {said} ({asked.source_of_address()})")
 
 
 async def _withhold(key: str, request: Any) -> None:

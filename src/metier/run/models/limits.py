@@ -17,6 +17,8 @@ Connect = Callable[[], tuple[Ask, Endpoint]]
 FIRST_DELAY = 0.5
 """Seconds before the first retry; each later one waits twice as long."""
 LONGEST_DELAY = 8.0
+LONGEST_WISH = 60.0
+"""The most seconds that a provider may ask to wait; an error that asks for more is not retried."""
 
 
 def limited(request: ModelRequest, options: ModelOptions, endpoint: Endpoint) -> ModelRequest:
@@ -59,10 +61,19 @@ async def ask_within(connect: Connect, request: ModelRequest, options: ModelOpti
         try:
             return await _in_time(connect, request, options.timeout)
         except ModelError as error:
-            if not error.kind or has_begun or number == retries:
+            delay = delay_before_retry(error, number)
+            if delay is None or has_begun or number == retries:
                 raise
-        await asyncio.sleep(min(FIRST_DELAY * 2**number, LONGEST_DELAY))
+        await asyncio.sleep(delay)
     raise AssertionError("the last attempt returns or raises")
+
+
+def delay_before_retry(error: ModelError, number: int) -> float | None:
+    """Seconds to wait before retry `number`, counted from 0; None if a retry does not help."""
+    wished = error.retry_after or 0.0
+    if not error.kind or wished > LONGEST_WISH:
+        return None
+    return max(wished, min(FIRST_DELAY * 2.0**number, LONGEST_DELAY))
 
 
 async def _in_time(connect: Connect, request: ModelRequest, seconds: float | None) -> ModelReply:
