@@ -196,8 +196,12 @@ def test_a_dangerous_name_in_an_archive_is_an_error(
     assert codes(inspect(pack(tmp_path / "a", {name: "x"}))) == {"IN401"}
 
 
-def test_two_names_that_differ_in_case_only_are_reported(inspect: Inspect, tmp_path: Path) -> None:
-    assert codes(inspect(zipped(tmp_path / "a", {"A.md": "x", "a.md": "y"}))) == {"IN401"}
+@pytest.mark.parametrize(
+    "other", ["A.md", "./a.md", ".//a.md", "b/../a.md", "caf\u00e9/a.md", "caf\u00e9\\a.md"]
+)
+def test_two_names_of_one_file_are_reported(inspect: Inspect, tmp_path: Path, other: str) -> None:
+    files = {"a.md": "x", "cafe\u0301/a.md": "y", other: "z"}
+    assert codes(inspect(zipped(tmp_path / "a", files))) == {"IN401"}
 
 
 def test_links_and_devices_in_an_archive_are_reported(inspect: Inspect, tmp_path: Path) -> None:
@@ -207,6 +211,38 @@ def test_links_and_devices_in_an_archive_are_reported(inspect: Inspect, tmp_path
     found = inspect(tarred(tmp_path / "a", HONEST, outer, inner, device))
     assert sorted(one.issue.path for one in found.noteworthy) == ["a", "null"]
     assert codes(found) == {"IN402"}
+
+
+@pytest.mark.parametrize("target", ["..\\..\\x", "C:\\x", "docs/../../README.md", "b/l/.."])
+def test_a_link_that_may_lead_out_is_reported(
+    inspect: Inspect, tmp_path: Path, target: str
+) -> None:
+    found = inspect(tarred(tmp_path / "a", HONEST, link("b/l", ".."), link("m", target)))
+    assert [(one.issue.code, one.issue.path) for one in found.noteworthy] == [("IN402", "m")]
+
+
+def test_a_file_below_a_link_is_reported(inspect: Inspect, tmp_path: Path) -> None:
+    files = {**HONEST, "docs/l/x/deep.md": "x", "docs/link.md": "y"}
+    found = inspect(tarred(tmp_path / "a", files, link("docs/l", ".")))
+    assert [(one.issue.code, one.issue.path) for one in found.noteworthy] == [
+        ("IN402", "docs/l/x/deep.md")
+    ]
+
+
+def test_a_hard_link_is_named_from_the_top_of_the_archive(inspect: Inspect, tmp_path: Path) -> None:
+    inner, outer = link("a/b/c", "README.md"), link("a/b/d", "../etc/passwd")
+    inner.type = outer.type = tarfile.LNKTYPE
+    found = inspect(tarred(tmp_path / "a", HONEST, inner, outer))
+    assert [one.issue.path for one in found.noteworthy] == ["a/b/d"]
+
+
+def test_a_zip_with_a_huge_list_of_files_is_not_read(
+    inspect: Inspect, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(archives, "LARGEST_DIRECTORY", 50_000)
+    assert inspect(zipped(tmp_path / "a", {f"{one}.md": "x" for one in range(100)})).files == 100
+    with pytest.raises(UsageError, match="its list of files has more than"):
+        inspect(zipped(tmp_path / "b", {f"{one:0500}.md": "x" for one in range(100)}))
 
 
 def test_a_bomb_is_not_unpacked(inspect: Inspect, tmp_path: Path) -> None:

@@ -21,20 +21,33 @@ class Served:
         self.turns_to_close = 0
         """Turns of the event loop that a connection needs to close."""
         self._link: Link | None = None
+        self._breaks = asyncio.Event()
 
     def stop(self) -> None:
         """End the last connection, as a server that dies does."""
         assert self._link is not None
         self._link._stop.set()
 
+    async def break_off(self) -> None:
+        """Have the last connection break by itself, as that of an HTTP server that is gone."""
+        assert self._link is not None
+        self._breaks.set()
+        await asyncio.wait((self._link._task,))
+
     async def transport(self, link: Link, stack: AsyncExitStack) -> Any:
-        self._link = link
+        self._link, self._breaks = link, asyncio.Event()
         self.starts += 1
+        group = await stack.enter_async_context(asyncio.TaskGroup())
+        stack.callback(group.create_task(self._broken(self._breaks)).cancel)
         stack.push_async_callback(_wait, self.turns_to_close)
         server = MCPServer("shop")
         for name, description in self.tools.items():
             server.tool(name=name, description=description)(lambda: "done")
         return server
+
+    async def _broken(self, breaks: asyncio.Event) -> None:
+        await breaks.wait()
+        raise OSError("the network is down")
 
 
 async def _wait(turns: int) -> None:

@@ -194,6 +194,50 @@ def test_a_call_while_a_lost_connection_is_still_closing_starts_the_server_anew(
     assert server.starts == 2
 
 
+def test_a_connection_that_breaks_between_two_calls_is_opened_anew() -> None:
+    async def main(server: Served) -> list[ToolResult]:
+        async with executor(ServerSetting("shop", "serve", timeout=ENOUGH)) as made:
+            await server.break_off()
+            return [await made.execute("shop__find", {}) for _ in range(2)]
+
+    with served() as server:
+        server.tools = {"find": "Finds."}
+        broken, found = asyncio.run(main(server))
+    assert "is gone: OSError: the network is down" in str(broken.error)
+    assert found.success
+    assert server.starts == 2
+
+
+OWN_ERROR = """
+import os, sys
+from mcp import MCPError
+from mcp.server import MCPServer
+
+server = MCPServer("things")
+
+@server.tool()
+def refuse() -> str:
+    print("noise", file=sys.stderr, flush=True)
+    raise MCPError(-32000, "Too many requests.")
+
+@server.tool()
+def number() -> int:
+    return os.getpid()
+
+server.run()
+"""
+
+
+def test_a_server_that_refuses_with_the_code_of_a_lost_connection_is_not_restarted(
+    tmp_path: Path,
+) -> None:
+    wanted: list[tuple[str, Any]] = [("number", {}), ("refuse", {}), ("number", {})]
+    before, refused, after = calls(stdio(tmp_path, OWN_ERROR), *wanted)
+    assert "Too many requests." in str(refused.error)
+    assert "gone" not in str(refused.error)
+    assert before.output == after.output
+
+
 def test_calls_under_way_when_a_server_dies_are_error_values_too(tmp_path: Path) -> None:
     async def main() -> list[ToolResult]:
         async with executor(stdio(tmp_path)) as made:
@@ -377,7 +421,6 @@ def test_without_the_extra_the_error_says_how_to_get_it(monkeypatch: pytest.Monk
 @asynccontextmanager
 async def http_server() -> AsyncIterator[str]:
     """A server on a free port of this machine."""
-    import uvicorn
     from mcp.server import MCPServer
 
     made: Any = MCPServer("things")
@@ -386,13 +429,22 @@ async def http_server() -> AsyncIterator[str]:
     def add(a: int) -> int:
         return a + 1
 
+    async with listening_at(made.streamable_http_app()) as address:
+        yield f"{address}/mcp"
+
+
+@asynccontextmanager
+async def listening_at(application: Any) -> AsyncIterator[str]:
+    """The address of an application on a free port of this machine."""
+    import uvicorn
+
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
-        config = uvicorn.Config(made.streamable_http_app(), log_level="critical", ws="none")
+        config = uvicorn.Config(application, log_level="critical", ws="none")
         server = uvicorn.Server(config)
         serving = asyncio.create_task(server.serve(sockets=[listening]))
         try:
-            yield f"http://127.0.0.1:{port}/mcp"
+            yield f"http://127.0.0.1:{port}"
         finally:
             server.should_exit = True
             await serving
@@ -434,3 +486,62 @@ def test_a_server_that_goes_away_is_an_error_value() -> None:
 
     result = asyncio.run(main())
     assert (result.error_code, result.retryable) == ("TOOL_EXECUTION_ERROR", True)
+
+
+class Sessions:
+    """A server of an earlier protocol, which knows its clients by a session."""
+
+    def __init__(self) -> None:
+        self.known: list[str] = []
+        self.opened = 0
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        from starlette.requests import Request
+        from starlette.responses import JSONResponse, Response
+
+        if scope["type"] != "http":
+            return
+        request, response = Request(scope, receive), Response(status_code=405)
+        if request.method == "POST":
+            asked = await request.json()
+            is_known = request.headers.get("mcp-session-id") in self.known
+            answer = self.answer(asked, is_known=is_known)
+            response = Response(status_code=202 if is_known else 404)
+            if answer is not None:
+                session = {"mcp-session-id": self.known[-1]} if self.known else {}
+                said = {"jsonrpc": "2.0", "id": asked["id"], **answer}
+                response = JSONResponse(said, headers=session)
+        await response(scope, receive, send)
+
+    def answer(self, asked: Any, *, is_known: bool) -> dict[str, Any] | None:
+        method = asked["method"]
+        if method == "server/discover":
+            return {"error": {"code": -32601, "message": "there is no such method"}}
+        if method == "initialize":
+            self.opened += 1
+            self.known.append(f"session-{self.opened}")
+            info = {"name": "things", "version": "1"}
+            version = asked["params"]["protocolVersion"]
+            both = {"protocolVersion": version, "serverInfo": info, "capabilities": {"tools": {}}}
+            return {"result": both}
+        if method == "tools/list" and is_known:
+            return {"result": {"tools": [{"name": "look", "inputSchema": {"type": "object"}}]}}
+        if method == "tools/call" and is_known:
+            return {"result": {"content": [{"type": "text", "text": "looked"}]}}
+        return None
+
+
+def test_a_session_that_an_http_server_forgot_is_opened_anew() -> None:
+    async def main(sessions: Sessions) -> list[ToolResult]:
+        async with listening_at(sessions) as url:
+            settings = ServerSetting("things", url=url, timeout=ENOUGH)
+            async with executor(settings) as made:
+                results = [await made.execute("things__look", {})]
+                sessions.known.clear()
+                return [*results, *[await made.execute("things__look", {}) for _ in range(2)]]
+
+    sessions = Sessions()
+    before, forgotten, after = asyncio.run(main(sessions))
+    assert before.output == after.output == "looked"
+    assert (forgotten.error_code, forgotten.retryable) == ("TOOL_EXECUTION_ERROR", True)
+    assert sessions.opened == 2

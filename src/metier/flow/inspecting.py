@@ -16,7 +16,7 @@ from metier.inspection.additions import document_kind, other_additions
 from metier.inspection.archives import is_archive, read_archive
 from metier.inspection.code import MINIFIED, longest_line, sends, touches
 from metier.inspection.folder import read_folder, read_single
-from metier.inspection.packing import check_file, check_names, noted, shown_path
+from metier.inspection.packing import check_file, check_links, check_names, noted, shown_path
 from metier.inspection.powers import power_findings
 from metier.inspection.repository import is_address, read_repository
 from metier.inspection.wording import wordings
@@ -72,7 +72,7 @@ def inspect_source(source: str, store: Store) -> Inspection:
     opened = open_source(source)
     packed = list(opened.files.files)
     reading = _Reading(packed)
-    findings = [*opened.files.findings, *check_names(packed)]
+    findings = [*opened.files.findings, *check_names(packed), *check_links(packed)]
     for file in packed:
         findings += check_file(file)
         findings += reading.read(file)

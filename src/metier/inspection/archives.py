@@ -17,6 +17,8 @@ from metier.values.inspection import MOST_FILES, FileSet, InspectedFile, Noted
 LARGEST_ARCHIVE = 256 * 1024 * 1024
 MOST_UNPACKED = 256 * 1024 * 1024
 """Bytes that are decompressed of a tar archive, read or not."""
+LARGEST_DIRECTORY = 8 * 1024 * 1024
+"""Bytes of the list of files in a zip archive, which is read as a whole."""
 HIGHEST_RATIO = 100
 """Unpacked bytes for each packed one; texts have about 10."""
 _LEAST_FOR_RATIO = 1024 * 1024
@@ -43,7 +45,7 @@ def _opened(file: str) -> IO[bytes]:
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise OSError(None, "it is not a regular file", file)
-    return os.fdopen(descriptor, "rb")
+    return _InParts(io.FileIO(descriptor, "rb"))
 
 
 def read_archive(file: str) -> FileSet:
@@ -139,8 +141,11 @@ class _Reading:
     def _tar_member(self, archive: tarfile.TarFile, info: tarfile.TarInfo) -> InspectedFile | None:
         if info.isdir():
             return None
-        if info.issym() or info.islnk():
+        if info.issym():
             return InspectedFile(info.name, 0, link=info.linkname)
+        if info.islnk():  # named from the top of the archive
+            top = "" if info.linkname.startswith("/") else "../" * info.name.count("/")
+            return InspectedFile(info.name, 0, link=f"{top}{info.linkname}")
         if not info.isreg():
             message = "a device or pipe, which no package needs"
             self.findings.append(noted("IN402", message, info.name))
@@ -150,6 +155,15 @@ class _Reading:
         self._allowance.spend(len(content))
         is_executable = bool(info.mode & _EXECUTABLE)
         return InspectedFile(info.name, info.size, content, is_executable=is_executable)
+
+
+class _InParts(io.BufferedReader):
+    """A file of which nothing large is read at once."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        if size is not None and size > LARGEST_DIRECTORY:
+            raise OSError(None, f"its list of files has more than {LARGEST_DIRECTORY:,} bytes")
+        return super().read(size)
 
 
 class _Limited(io.RawIOBase):

@@ -1,7 +1,9 @@
 """Findings about how files are packed: names, links, sizes, what is not opened."""
 
 import posixpath
+import unicodedata
 from collections.abc import Iterator
+from itertools import dropwhile
 
 from metier.safety.escapes import visible
 from metier.values.inspection import (
@@ -54,12 +56,30 @@ def check_names(files: list[InspectedFile]) -> Iterator[Noted]:
         why = bad_name(file.path)
         if why:
             yield noted("IN401", f"the name of a file has {why}", file.path, quote=file.path)
-        folded = file.path.casefold()
+        folded = _as_unpacked(file.path)
         if folded in seen:
             other = shown_path(seen[folded])
             message = f"the same name as {other}: when unpacked, one replaces the other"
             yield noted("IN401", message, file.path)
         seen.setdefault(folded, file.path)
+
+
+def _as_unpacked(path: str) -> str:
+    """The same for names that some system gives to one file."""
+    plain = posixpath.normpath(path.replace("\\", "/"))
+    return unicodedata.normalize("NFC", plain.casefold())
+
+
+def check_links(files: list[InspectedFile]) -> Iterator[Noted]:
+    """Findings about files that are put where a link of the same package leads."""
+    links = {_as_unpacked(file.path) for file in files if file.link}
+    for file in files if links else ():
+        folder = _as_unpacked(posixpath.dirname(file.path))
+        while folder not in links and "/" in folder.strip("/"):
+            folder = posixpath.dirname(folder)
+        if folder in links:
+            message = "below a link: when unpacked, it is written where that leads"
+            yield noted("IN402", message, file.path, hint="remove the link")
 
 
 def check_file(file: InspectedFile) -> Iterator[Noted]:
@@ -84,8 +104,12 @@ def check_file(file: InspectedFile) -> Iterator[Noted]:
 
 
 def _check_link(file: InspectedFile) -> Iterator[Noted]:
-    inside = posixpath.normpath(posixpath.join(posixpath.dirname(file.path), file.link))
-    if file.link.startswith("/") or inside.split("/")[0] == "..":
+    target = file.link.replace("\\", "/")
+    is_absolute = target.startswith("/") or (target[1:2] == ":" and target[0].isalpha())
+    inside = posixpath.normpath(posixpath.join(posixpath.dirname(file.path), target))
+    # what `..` leads to after a name is only known once that name is known to be no link
+    below = dropwhile(lambda part: part in ("", ".", ".."), target.split("/"))
+    if is_absolute or inside.split("/")[0] == ".." or ".." in below:
         message = "a link that leads out of what is inspected"
         yield noted("IN402", message, file.path, quote=file.link, hint="remove the link")
 

@@ -74,8 +74,9 @@ class Link:
     async def answer(self, asked: Coroutine[Any, Any, T]) -> T:
         """What the server answers. Raises `LinkLostError`, and `MCPError` for its refusals."""
         from mcp import MCPError
-        from mcp.types import CONNECTION_CLOSED
+        from mcp.types import CONNECTION_CLOSED, INVALID_REQUEST
 
+        lost = {CONNECTION_CLOSED: "Connection closed", INVALID_REQUEST: "Session terminated"}
         asking = asyncio.ensure_future(asked)
         try:
             await asyncio.wait((asking, self._task), return_when=asyncio.FIRST_COMPLETED)
@@ -88,12 +89,12 @@ class Link:
         try:
             return asking.result()
         except MCPError as error:
-            if error.code == CONNECTION_CLOSED:
-                raise LinkLostError(self._errors.last_line() or str(error)) from None
+            if lost.get(error.code) == error.message:  # servers use these codes too
+                raise LinkLostError(self._reason()) from None
             raise
         except RuntimeError:
-            if self._stop.is_set():  # the client is being closed, which may take a while
-                raise LinkLostError("it was closed") from None
+            if self._stop.is_set() or self._task.done():  # the client was closed, or is being
+                raise LinkLostError(self._reason()) from None
             raise
 
     async def close(self) -> None:
@@ -150,7 +151,8 @@ class Link:
         if said := self._errors.last_line():
             return said
         if not self._task.done() or self._task.cancelled():
-            return f"no answer within {self._settings.timeout:g} s"
+            is_open = self._ready.done()
+            return "it was closed" if is_open else f"no answer within {self._settings.timeout:g} s"
         error = self._task.exception()
         while isinstance(error, BaseExceptionGroup):
             error = error.exceptions[0]

@@ -205,11 +205,18 @@ def _is_cancelled() -> bool:
 def _failed(name: Any, error: BaseException, started: float) -> ToolResult:
     code: ToolCode = "TOOL_EXECUTION_ERROR"
     retryable = True
+    if isinstance(error, TrustError):  # a server changed while it was restarted
+        error = _denied(error)
     if isinstance(error, ToolError):
         code, retryable = error.code, error.retryable
     about = "" if code in _NAMES_THE_TOOL else f"'{name}': "
     message = one_line(about + _text(error))
     return ToolResult.failed(code, message, retryable=retryable, duration_ms=_since(started))
+
+
+def _denied(error: TrustError) -> ToolError:
+    message = ": ".join(filter(None, (error.message, error.hint)))
+    return ToolError(message, code="TOOL_PERMISSION_DENIED")
 
 
 def _text(error: BaseException) -> str:
@@ -273,14 +280,16 @@ def _with_check(tool: Tool, setting: CommandSetting, check: CheckFiles) -> Tool:
     return replace(tool, call=call)
 
 
-def _unreachable(name: str, error: MetierError) -> Tool:
+def _unreachable(name: str, error: MetierError, show: Callable[[str], str]) -> Tool:
+    """A tool that says why its server cannot be used; the reason may be in the server's words."""
 
     async def refuse(_args: Any, _context: ToolContext) -> Any:
         if isinstance(error, TrustError):
-            raise ToolError(f"{error.message}: {error.hint}", code="TOOL_PERMISSION_DENIED")
+            raise _denied(error)
         raise ToolError(error.message, retryable=True)
 
-    return Tool(name=name, schema={"type": "object"}, call=refuse)
+    schema = {"type": "object"}
+    return Tool(name=name, schema=schema, call=refuse, is_foreign=True, show=show)
 
 
 @asynccontextmanager
@@ -306,6 +315,7 @@ async def connected(
             if not names:
                 continue
             from metier.run.mcp_tools import mcp_tools  # few have servers
+            from metier.run.server_text import ServerText
 
             argv = (server.command, *server.args, *server.env.values())
             check_start = None if server.is_users else partial(check, argv, server.folder or "")
@@ -314,7 +324,8 @@ async def connected(
                     mcp_tools(server, check_start, pins=pins, secret=secret)
                 )
             except MetierError as error:  # only the steps that need it are to fail
-                tools = [_unreachable(name, error) for name in names]
+                show = ServerText(server.name, secret).result
+                tools = [_unreachable(name, error, partial(show, name)) for name in names]
             for tool in tools:
                 if executor.lend(tool):
                     stack.callback(executor.take_back, tool)
