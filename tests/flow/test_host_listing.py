@@ -180,6 +180,23 @@ def test_all_fit_after_the_plan(
     assert [entry.name for entry in listed.lost if entry.skill.scope != "own"] == []
 
 
+@pytest.mark.parametrize("long_ones", [0, 1, 3])
+def test_a_plan_switches_off_no_more_than_must_be(
+    long_ones: int, workspace: Workspace, empty_home: Path
+) -> None:
+    many(workspace, empty_home, ".claude/skills", 290)
+    for number in range(long_ones):
+        workspace.skill(f"long{number}", "x" * 2_000, folder=f".claude/skills/long{number}")
+    found = listing(workspace, "claude-code")
+    off = {edit.path for edit in greedy_plan(found) if edit.action == "switch-off"}
+    files = {one.file for one in found.skills if one.path in off}
+    kept = [skill for skill in found.offered if skill.path not in files]
+    after = listing_of("claude-code", kept, found.context)
+    assert off
+    assert after.budget is not None
+    assert after.needed > 0.9 * after.budget
+
+
 def _shortened(skill: Skill, length: int) -> Skill:
     return skill._replace(description="y" * length, when_to_use="")
 

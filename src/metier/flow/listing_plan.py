@@ -11,9 +11,10 @@ from metier.listing.rules import Listing, Skill, listing_of
 _LETTERS_PER_TOKEN = 4
 SHORTEST = 80
 """Characters that a shortened text keeps at least."""
-_MORE = 1.1
-_TRIES = 12
-"""An estimate that falls short is made again for what is missing, or a tenth more."""
+_TRIES = 16
+"""An estimate that falls short is made again for what is missing."""
+_LEAST_MORE = 10
+"""At least so many units more in the second try, and twice as many in each later one."""
 
 
 class Edit(NamedTuple):
@@ -45,12 +46,12 @@ def greedy_plan(found: HostListing) -> list[Edit]:
         return []
     unit = 4 if found.listing.unit == "tokens" else 1
     excess = max(0.0, float(found.needed - budget)) * unit
-    for _ in range(_TRIES):
+    for number in range(_TRIES):
         plan = _estimated(found, listed, excess)
         after = _after(found, listed, plan, budget)
         if after is None:
             return plan
-        excess = max((excess or unit * 10) * _MORE, excess + (after.needed - budget) * unit)
+        excess += unit * max(after.needed - budget, _LEAST_MORE * 2**number)
     return []
 
 
