@@ -61,9 +61,6 @@ def command(
         answers = [catalog.which(one, host=host, expect=expect, limit=most) for one in tasks]
         encoding = catalog.encoding if catalog.config.encoder is not None else None
         may_speak = not catalog.trust.is_trusted or catalog.trust.speak
-    notes = [] if each else answers[0].notes
-    for note in notes if may_speak else [*notes, _SILENT]:
-        session.note(note)
     if encoding is not None:
         session.note(encoding.warning or f"meaning: {answers[0].meaning}")
     if session.as_json:
@@ -76,6 +73,9 @@ def command(
     else:
         for row in _rows(answers[0]):
             click.echo("\t".join(map(one_line, row)))
+    notes = [] if each else answers[0].notes
+    for note in notes if may_speak else [*notes, _SILENT]:
+        session.note(note)
     if any(map(_comes, answers)):
         return 0
     session.note("nothing fits" if not each else "nothing fits any of the tasks")
