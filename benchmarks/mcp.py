@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,6 +26,8 @@ from metier import Catalog
 from metier.config import Config
 
 CLIENTS, SKILLS, PAGE, ROUNDS, SECONDS = 50, 10_000, 50, 5, 4.0
+FEW = 1_000
+"""Skills of a small catalog, where a resolution is short and the server's own work counts more."""
 RESOLVING = 100
 """Clients that resolve at once."""
 BAR, RESOLVE_BAR = 0.6, 0.5
@@ -82,11 +84,19 @@ class Load(NamedTuple):
 
 def bars(scratch: Path) -> Iterator[Bar]:
     root = scratch / "served"
-    _skills(root)
-    with served([sys.executable, "-m", "metier", "mcp", "--http", "--port", "0", "--json",
-                  "--no-refresh", "--root", str(root)]) as ours:  # fmt: skip
+    _skills(root, SKILLS)
+    with _ours(root) as ours:
         yield from _list_bars(scratch, ours)
-        yield _resolve_bar(root, ours)
+        yield _resolve_bar(root, ours, SKILLS)
+    few = scratch / "few"
+    _skills(few, FEW)
+    with _ours(few) as ours:
+        yield _resolve_bar(few, ours, FEW)
+
+
+def _ours(root: Path) -> AbstractContextManager[str]:
+    command = [sys.executable, "-m", "metier", "mcp", "--http", "--port", "0", "--json"]
+    return served([*command, "--no-refresh", "--root", str(root)])
 
 
 def _list_bars(scratch: Path, ours: str) -> Iterator[Bar]:
@@ -111,7 +121,7 @@ def _list_bars(scratch: Path, ours: str) -> Iterator[Bar]:
         )
 
 
-def _resolve_bar(root: Path, ours: str) -> Bar:
+def _resolve_bar(root: Path, ours: str, skills: int) -> Bar:
     tool, asked = "capability_resolve", resolutions()
     with served([sys.executable, "-c", BARE_RESOLVER, str(root)]) as bare:
         _assert_same(answer_of(bare, tool, asked[0]), answer_of(ours, tool, asked[0]))
@@ -121,7 +131,7 @@ def _resolve_bar(root: Path, ours: str) -> Bar:
         ]
     there, here = best(rows)
     return Bar(
-        f"capability_resolve over HTTP, {SKILLS:,} skills, {RESOLVING} clients",
+        f"capability_resolve over HTTP, {skills:,} skills, {RESOLVING} clients",
         here.rate / there.rate,
         RESOLVE_BAR,
         "× a bare server of the same SDK that resolves in process and keeps no report",
@@ -164,9 +174,9 @@ def _cursor(last: int) -> str:
     return base64.urlsafe_b64encode(f"skill-{last:05}".encode()).decode().rstrip("=")
 
 
-def _skills(root: Path) -> None:
+def _skills(root: Path, number: int) -> None:
     """A workspace with a catalog of synthetic skills."""
-    for index in range(SKILLS):
+    for index in range(number):
         folder = root / "skills" / f"{index % 100:02}" / f"skill-{index:05}"
         folder.mkdir(parents=True)
         (folder / "SKILL.md").write_text(
