@@ -146,7 +146,10 @@ def test_only_the_user_can_read_what_is_kept_whatever_the_umask(
         agents.metier("hook", "prompt", "--host", "claude-code")
     finally:
         os.umask(before)
-    kept = [path for path in state_of(agents.root).rglob("*") if path.is_file()]
+    folder = state_of(agents.root)
+    above = [folder.parent, folder.parent.parent]
+    assert [one.name for one in above] == ["workspaces", "metier"]
+    kept = [*above, folder, *folder.rglob("*")]
     assert {"runs.db", "metier.db"} <= {path.name for path in kept}
     assert any(path.parent.name == "reports" for path in kept)
     assert {

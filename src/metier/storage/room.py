@@ -60,7 +60,7 @@ class Room:
     def make(self) -> None:
         """Create the folder and its parents, for this user only."""
         try:
-            os.makedirs(self._home, mode=0o700, exist_ok=True)
+            _make_private(self._home)
             os.close(self._walk(create=True))
         except OSError as error:
             raise _named(error, self.path) from None
@@ -250,6 +250,18 @@ def regular_digest(path: str, largest: int) -> str:
                 raise OSError(None, f"it has more than {largest} bytes", path)
             found.update(more)
     return found.hexdigest()
+
+
+def _make_private(folder: str) -> None:
+    """Create a folder and its parents for this user only; `os.makedirs` opens the parents."""
+    above = os.path.dirname(folder)
+    if above != folder and not os.path.isdir(above):
+        _make_private(above)
+    try:
+        os.mkdir(folder, 0o700)
+    except FileExistsError:
+        if not os.path.isdir(folder):
+            raise
 
 
 def _content(file: int, largest: int, path: str) -> bytes:
