@@ -74,10 +74,9 @@ def _check(found: HostListing) -> Check:
     count = counted(len(found.by_id), "skill")
     need = "needs" if len(found.by_id) == 1 else "need"
     detail = f"{count} {need} {found.needed:,} {unit}"
-    limit = f"{budget:,}" if budget is not None else "all"
-    detail += f", {found.host} shows {limit}"
+    detail += f", the limit of {found.host} is {budget:,}" if budget is not None else ""
     if lost:
-        detail += f": {lost:,} {'loses its' if lost == 1 else 'lose their'} text"
+        detail += f": {lost:,} {'is' if lost == 1 else 'are'} cut or not shown"
     if found.not_loaded:
         verb = "does" if found.not_loaded == 1 else "do"
         detail += f"; {found.not_loaded:,} {verb} not load"

@@ -115,6 +115,8 @@ def _block(found: HostListing, limit: int) -> Iterator[str]:
     yield click.style(found.title, bold=True) + _model(found)
     yield f"  {_size(found)}"
     yield f"  {_counts(found)}"
+    if found.listing.budget is not None and found.listing.used > found.listing.budget:
+        yield "  names are shown beyond the limit, too"
     if found.lost_count and found.listing.budget is not None:
         how = "its own counts of use" if found.has_counts else "no counts of use were found"
         if _by_use(found.host):
