@@ -13,7 +13,7 @@ from metier.cli import group
 from metier.findings import CODES, errors
 
 DOCS = Path(__file__).parents[1] / "docs"
-NOTE = "Generated from the program; `make docs` writes it anew.\n"
+NOTE = "Generated from the program by `make docs`.\n"
 SCHEMAS = Path(metier.__file__).parent / "schemas"
 SCHEMA_ENDING = ".v1.schema.json"
 SCHEMA_OF = {

@@ -39,28 +39,27 @@ MEANINGS = {
     "safe-directories": (
         "workspaces that may belong to another user of the system, as in containers"
     ),
-    "host-folders": "also read the skills that agent hosts keep for the user",
-    "mounts": 'more roots of skills: `[{ path = "../team-skills", label = "team" }]`',
+    "host-folders": "also read the skill folders of agent hosts below your home folder",
+    "mounts": 'other folders of skills: `[{ path = "../team-skills", label = "team" }]`',
     "folders.abilities": "where abilities are",
     "folders.cards": "where cards are",
     "folders.agents": "where agent profiles are",
     "abilities.minSignal": (
-        "what an ability must score, without its priority, against the task of a run and the text"
-        " of a step together to be handed to that step; one tag gives 10. Core abilities are always"
-        " injected"
+        "the lowest score, without priority, at which an ability is injected into a step of a run;"
+        " one tag gives 10. Core abilities are always injected"
     ),
-    "lint.select": "only these codes or beginnings of codes",
+    "lint.select": "only these codes or prefixes of codes",
     "lint.ignore": "all but these",
     "lint.per-file-ignores": (
         'patterns and the codes to ignore there: `"skills/vendor/*" = ["SK"]`'
     ),
     "lint.rules": (
-        "`[lint.rules.CODE]`: a rule of one's own, a regular expression or a check of a field:"
+        "`[lint.rules.CODE]`: your own rule, a regular expression or a check of a field:"
         " [own rules](../own-rules.md)"
     ),
     "lint.plugins": "entry points of installed packages whose lint rules are used",
     "selection.scorer": (
-        "how agents are selected: `spec`, or `learned`: by what their example tasks teach"
+        "how agents are selected: `spec`, or `learned` from their example tasks"
         " ([examples](../examples.md))"
     ),
     "eval.minRecall": "`metier eval` fails below this recall, from 0 to 1: [evals](../evals.md)",
@@ -87,35 +86,36 @@ MEANINGS = {
         " stronger than the four above"
     ),
     "probes": (
-        "commands that try whether a skill really provides a capability: `[probes.web-search]`"
+        "commands that test whether a skill really provides a capability: `[probes.web-search]`"
         ' with `argv = ["./probe", "web"]` and `timeout = 10` (seconds); run without a shell, exit'
         " code 0 passes"
     ),
     "tokenizer": (
         "how tokens are counted: four characters each, or an encoding of tiktoken (`o200k_base`,"
-        " `o200k_harmony`, `cl100k_base`, or one of a plugin of tiktoken) whose ranks are in the"
+        " `o200k_harmony`, `cl100k_base`, or one of a tiktoken plugin) whose ranks are in the"
         " folder that `TIKTOKEN_CACHE_DIR` names; metier downloads nothing"
     ),
     "capabilities": (
-        "cards and hooks, see below; for hooks the variable `METIER_CAPABILITIES` sets the mode:"
+        "cards and hooks, see below; for hooks the variable `METIER_CAPABILITIES` makes the mode"
+        " stricter:"
         " [awareness](../awareness.md)"
     ),
     "models": (
         '`default = "provider:model"` for agents that name none (without it the offline model);'
-        " `[models.NAME]` with `base-url` and `api-key-env` for a server that speaks the OpenAI"
+        " `[models.NAME]` with `base-url` and `api-key-env` for a server with the OpenAI"
         " protocol, `timeout` (seconds) and `retries`; `[models.NAME.MODEL]` with `timeout`,"
         " `retries`, `input` and `output` (dollars per million tokens), `context` and `max-tokens`:"
         " [agents](../agents.md#models)"
     ),
     "tools": (
         "`[tools.NAME]`: a command or a Python function as a tool, with `argv`, or with `function`"
-        " (`package.module:name`), and, if you like, `description`,"
+        " (`package.module:name`), and, optionally, `description`,"
         " `schema`, `folder`, `timeout`, `stdin` (`none`, `json`), `output` (`text`, `json`),"
         ' `environment`, `raw`; `allow = ["NAME"]` consents to it'
     ),
     "encoder": (
         "`kind` is `onnx` or `static`, with `file` (and `tokenizer`), or `http`, with `url`,"
-        " `model` and, if you like, `api-key-env`: what gives skills and tasks their vectors in"
+        " `model` and, optionally, `api-key-env`: gives skills and tasks their vectors in"
         " place of the built-in words, except in hooks; `timeout = 5` and `refresh-timeout = 30`,"
         " in seconds, for a task and for the documents of a refresh: [encoders](../encoders.md)"
     ),
@@ -129,22 +129,22 @@ OF_CARDS = {
     "enabled": "`false` switches cards and hooks off",
     "maxTokens": "the most tokens that cards take",
     "confidenceThreshold": "replaces the threshold of every card",
-    "forceInclude": "ids of cards that always come, whatever their score",
-    "exclude": "ids of cards that never come, even if forced",
+    "forceInclude": "ids of cards that are always injected",
+    "exclude": "ids of cards that are never injected, even if forced",
     "logLevel": "`none`, `summary`, `detailed`: what `metier.capabilities` logs in Python",
     "mode": "`off`, `monitor`, `soft`, `on`",
-    "scorer": "or `saturating`, `hybrid`, or one that was registered",
-    "overflow": "after a card that does not fit: try the next, or `stop`",
-    "recentMessages": "how many messages are looked at",
-    "softSessionTypes": "where `soft` hands over",
+    "scorer": "how cards are scored: `spec`, `saturating`, `hybrid`, or in Python a registered one",
+    "overflow": "after a card that does not fit: `skip` tries the next, `stop` ends",
+    "recentMessages": "how many messages count",
+    "softSessionTypes": "the session types in which `soft` injects",
     "budgets": "characters of conversation → tokens, in place of `maxTokens`",
     "skillSuggestions": "how many skills a hook may name",
-    "skillThreshold": "from how much evidence on it names them: [which](../which.md)",
-    "maxInjectionShare": "above this share of requests that inject, hooks turn to `monitor`",
-    "refreshAfter": "seconds after which a hook has the catalog refreshed",
+    "skillThreshold": "the least evidence with which a skill is named: [which](../which.md)",
+    "maxInjectionShare": "above this share of requests that inject, hooks switch to `monitor`",
+    "refreshAfter": "seconds after which a hook starts a refresh",
     "compare": "two scorers, each for half of the conversations",
-    "userTier": "what cards may ask for",
-    "environmentType": "what cards may ask for",
+    "userTier": "compared with `triggers.userTier` of cards",
+    "environmentType": "compared with `triggers.environmentType` of cards",
     "sources": (
         "tables with `type` (`local`, `database`, `remote`), `location` and, for remote ones,"
         " `sha256`"
@@ -153,19 +153,19 @@ OF_CARDS = {
     "agents": "agent → the profile that it uses",
 }
 BEFORE = """\
-Flags win over environment variables, these over `metier.toml` in the workspace root, this over
-`[tool.metier]` in `pyproject.toml`, this over `metier/metier.toml` in the user's configuration
-folder (`$XDG_CONFIG_HOME`, else `~/.config`). `--config FILE` replaces all files. Each key is
-taken whole from the strongest place that has it; tools, servers, providers, probes and mounts are
-put together by name. An unknown key or a wrong type stops the command with exit code 2 (`metier
-stats` shows it and goes on).
+Options override environment variables, which override `metier.toml` in the workspace root, which
+overrides `[tool.metier]` in `pyproject.toml`, which overrides `metier/metier.toml` in your
+configuration folder (`$XDG_CONFIG_HOME`, else `~/.config`). `--config FILE` replaces all files.
+Each key is taken whole from the first of these that has it; tools, servers, providers, probes and
+mounts are merged by name. An unknown key or a wrong type stops the command with exit code 2
+(`metier hook stats` shows it and continues).
 
-The class says what a setting does in the files of a workspace that you have not trusted
-([security](../security.md)). `comfort`: it counts, and can only touch the workspace's own
-documents. `narrowed`: it counts for these documents, and only where it is stricter than your own
-settings. `power`: it is ignored until you run [`metier trust`](cli.md). `user`: it counts in your
-own settings only. Folders that you name in your own settings with an absolute path, or with `~`,
-hold documents of your own: they are read in every workspace.
+The class says what a setting does in a workspace that you have not trusted
+([security](../security.md)). `comfort`: it applies, but only to the workspace's own documents.
+`narrowed`: it applies to these documents, where it is stricter than your own settings. `power`: it
+is ignored until you run [`metier trust`](cli.md#metier-trust). `user`: it applies only in your own
+settings. Folders that you name in your own settings with an absolute path, or with `~`, contain
+your own documents: they are read in every workspace.
 """
 AFTER = """\
 Lists in environment variables are separated by commas. `NO_COLOR` turns colour off;

@@ -157,7 +157,7 @@ class Catalog(Queries, RunMethods, ReportMethods):
         return prepare(self.store, self.room, self.workspace, self.config, self.folders())
 
     def is_built(self) -> bool:
-        """Whether a refresh has ever ended well here; False if the file is damaged."""
+        """Whether a refresh has ever succeeded here; False if the file is damaged."""
         try:
             return self.store.setting("counts") != ""
         except DamagedError:
@@ -169,7 +169,7 @@ class Catalog(Queries, RunMethods, ReportMethods):
         return self.store.path != IN_MEMORY
 
     def close(self) -> None:
-        """Close it, once. Raises `StoreError` in another thread, and closes nothing."""
+        """Close the catalog. In another thread nothing is closed: raises `StoreError`."""
         if self.store.is_closed:
             return
         self.store.require_open()
@@ -189,7 +189,7 @@ class Catalog(Queries, RunMethods, ReportMethods):
         self.shared.close()
 
     def ship_decisions(self) -> None:
-        """Send the decisions of hooks to shared state, if there is any."""
+        """Send the decisions of hooks to shared state, if it is configured."""
         if self.shared is not None and self.room is not None:
             from metier.flow.shipping import ship_decisions
 
@@ -250,7 +250,7 @@ class Catalog(Queries, RunMethods, ReportMethods):
         enabled: bool | None = None,
         agent: str | None = None,
     ) -> "list[Ability]":
-        """Abilities by falling priority, without their content; see `AbilityRegistry.list`."""
+        """Abilities by descending priority, without their content; see `AbilityRegistry.list`."""
         registry = self._preparer.abilities()
         return registry.list(category=category, tags=tags, enabled=enabled, applicable_to=agent)
 
@@ -361,9 +361,9 @@ class Catalog(Queries, RunMethods, ReportMethods):
         everything: bool = True,
         include_untrusted: bool = True,
     ) -> "Which":
-        """What would come for a task: skills by the rule of hooks, cards, abilities and agents.
+        """What fits a task: skills by the rule of hooks, cards, abilities and agents.
 
-        `expect` is a skill, and the answer says why it is not first; `everything=False` looks at
+        `expect` names a skill, and the answer says why it is not first; `everything=False` is for
         skills only. Raises `NotFoundError` for an unknown skill, `UsageError` for a host.
         """
         from metier.flow import which  # few commands need it
@@ -426,7 +426,7 @@ class Catalog(Queries, RunMethods, ReportMethods):
 
     @property
     def count_tokens(self) -> "CountTokens":
-        """The counter of the settings. Raises `ConfigError` when it is unavailable."""
+        """The token counter of the settings. Raises `ConfigError` when it is unavailable."""
         return self._preparer.count_tokens
 
     @cached_property

@@ -99,7 +99,7 @@ def test_a_signal_stops_watching_and_says_that_the_run_goes_on(agents: Agents) -
     _, err = watching.communicate(timeout=300)
     (run,) = agents.runs("list")
     assert watching.returncode == 130
-    assert err == f"stopped watching; the run goes on: metier runs watch {run['runId']}\n"
+    assert err == f"stopped watching; the run continues: metier runs watch {run['runId']}\n"
     agents.release()
     running.communicate(timeout=300)
 

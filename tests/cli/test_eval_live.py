@@ -205,7 +205,7 @@ def test_another_process_can_cancel_an_evaluation_but_not_resume_it(team: Team) 
     out, err = process.communicate(timeout=300)
     assert process.returncode == 130
     assert "case\tevals.yaml#1\tring the bell at noon\t1\t" in out
-    assert "8 tries not asked to the end" in err
+    assert "8 tries not completed" in err
 
 
 def test_an_evaluation_changes_nothing_in_the_workspace_or_the_home(

@@ -76,7 +76,7 @@ def test_installing_prints_the_diff_and_says_what_was_written(
     ]
     assert result.err.splitlines() == [
         f"wrote {file}",
-        f"kept what was there before in {file}.metier-backup",
+        f"kept a backup in {file}.metier-backup",
         *OWN_ONLY,
         "found 0 skills and 0 cards",
         f"next: {HOOKS['claude-code'].next_step}",
@@ -216,7 +216,7 @@ def test_an_entry_that_somebody_wrote_counts_as_installed(hook: Hook, workspace:
     assert file.read_text() == text
     assert hook("uninstall", "claude-code").err.splitlines() == [
         f"wrote {file}",
-        f"kept what was there before in {file}.metier-backup",
+        f"kept a backup in {file}.metier-backup",
     ]
 
 
@@ -227,8 +227,8 @@ def test_an_entry_that_comes_back_is_told(hook: Hook, workspace: Workspace) -> N
     hook("install", "codex")
     restored, back, hint = hook("uninstall", "codex").err.splitlines()
     assert restored == f"restored {file}"
-    assert back == "metier had an entry there before it was installed, which is back now"
-    assert hint == "    hint: to remove it too, once more: metier hook uninstall codex"
+    assert back == "the entry that was there before the installation is back"
+    assert hint == "    hint: to remove it too, run again: metier hook uninstall codex"
     assert file.read_text() == text
     hook("uninstall", "codex")
     assert "metier" not in file.read_text()

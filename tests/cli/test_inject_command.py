@@ -194,7 +194,7 @@ def test_warnings_go_to_standard_error_with_code_and_hint(
     assert made.err.splitlines() == [
         "warning: ability 'lonely' is excluded: it requires 'nobody', which does not exist"
         " (ABILITY_DEPENDENCY_MISSING)",
-        "    hint: add what is missing, or take it out of 'requires'",
+        "    hint: add what is missing, or remove it from 'requires'",
     ]
     assert made.code == 0
     assert metier("inject", "--task", "sql", "--limit", "9", "-q") == Result(0, made.out, "")

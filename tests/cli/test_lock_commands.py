@@ -197,7 +197,7 @@ def test_a_script_accepts_by_digest_and_revokes(workspace: Workspace, call: Meti
     workspace.skill("deploy")
     assert call("list").out.startswith("deploy\t")
     revoked = call("trust", "--skill", "deploy", "--revoke").err
-    assert "is not reviewed any more" in revoked
+    assert "is no longer reviewed" in revoked
     assert "still used" not in revoked
     assert call("list").out == ""
     wrong = call("trust", "--skill", "deploy", "--accept", "sha256:0")

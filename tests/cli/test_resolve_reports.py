@@ -68,7 +68,7 @@ def test_a_new_question_beside_continue_is_refused_and_the_report_stays(
     assert (refused.code, refused.out) == (2, "")
     assert refused.err.splitlines() == [
         "error: --continue completes a resolution as it was asked (USAGE)",
-        "hint: give --decision alone with it",
+        "hint: give only --decision with it",
     ]
     assert report_files(workspace.root) == before
     assert metier("resolve", "--continue", waiting, "--decision", "emulate").code == 0

@@ -139,7 +139,9 @@ def test_a_failed_run_is_one_error_with_code_step_and_the_way_on(agents: Agents)
     assert "failed: 3 steps (1 succeeded, 1 failed, 1 cancelled)" in total
     assert error == "error: 'fail': exit code 3: it is broken (TOOL_EXECUTION_ERROR)"
     assert step == "  step b"
-    assert hint == "hint: to go on: " + more.removeprefix("to see more: ").replace("show", "resume")
+    assert hint == "hint: to continue: " + more.removeprefix("to see more: ").replace(
+        "show", "resume"
+    )
 
 
 def test_a_run_that_was_rolled_back_offers_no_way_on(agents: Agents) -> None:
@@ -195,7 +197,7 @@ def test_a_command_runs_only_with_consent_and_the_warning_comes_first(agents: Ag
     warning = lines.index("warning: steps that call these tools will fail without your consent")
     assert lines[warning + 1] == "hint: --allow-tool guarded"
     assert "started, top" in lines[warning + 2]
-    assert lines[-1].startswith("hint: to go on: metier runs resume ")
+    assert lines[-1].startswith("hint: to continue: metier runs resume ")
     assert lines[-1].endswith(" --allow-tool guarded")
     allowed = agents.metier("run", "top", "x", "--allow-tool", "guarded")
     assert allowed.returncode == 0

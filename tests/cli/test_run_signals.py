@@ -51,7 +51,7 @@ def test_a_signal_cancels_the_run_keeps_what_is_done_and_says_how_to_go_on(
     assert code == 130
     (run,) = held.runs("list")
     assert run["state"] == "cancelled"
-    assert err.splitlines()[-1] == f"to go on: metier runs resume {run['runId']}"
+    assert err.splitlines()[-1] == f"to continue: metier runs resume {run['runId']}"
     assert "cancelling; Ctrl-C again stops at once" in err
     assert "Traceback" not in err
     states = {one["stepId"]: one["state"] for one in held.runs("steps", "last")}
@@ -117,7 +117,7 @@ def test_control_c_as_events_says_so_beside_them(held: Agents) -> None:
     out, err = process.communicate(timeout=300)
     assert process.returncode == 130
     assert json.loads(out.splitlines()[-1])["state"] == "cancelled"
-    assert err.startswith("cancelling; Ctrl-C again stops at once\nto go on later: ")
+    assert err.startswith("cancelling; Ctrl-C again stops at once\nto continue later: ")
 
 
 def test_control_c_as_json_still_prints_the_result(held: Agents) -> None:
@@ -136,14 +136,14 @@ def test_a_second_control_c_ends_the_program_at_once_and_the_run_goes_on_later(
     assert process.stderr is not None
     process.send_signal(signal.SIGINT)
     said = ""
-    while "to go on later" not in said:
+    while "to continue later" not in said:
         said = process.stderr.readline()
         assert said, "it ended before it was told to"
     process.send_signal(signal.SIGINT)
     code, _ = ended(process)
     assert code == -signal.SIGINT, "a shell calls it 130"
     (run,) = agents.runs("list")
-    assert said == f"to go on later: metier runs resume {run['runId']}\n"
+    assert said == f"to continue later: metier runs resume {run['runId']}\n"
     assert (run["state"], run["error"]["code"]) == ("pending", "RUN_INTERRUPTED")
 
 
@@ -216,7 +216,7 @@ def test_a_run_at_work_elsewhere_is_busy_and_can_be_cancelled_from_here(held: Ag
     code, err = ended(process)
     assert (code, err.splitlines()[-1]) == (
         130,
-        f"to go on: metier runs resume {cancelled['runId']}",
+        f"to continue: metier runs resume {cancelled['runId']}",
     )
 
 

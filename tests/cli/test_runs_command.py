@@ -90,7 +90,7 @@ def test_show_tells_error_delegates_steps_and_checkpoints(family: Agents) -> Non
     assert middle.startswith("start → middle  failed  (DELEGATION_FAILED)  ")
     assert leaf.startswith("└ down → leaf  failed  (TOOL_EXECUTION_ERROR)  ")
     assert lines[lines.index("checkpoints") + 1].startswith(f"{run_id}:1 after begin, ")
-    assert finished.stderr.splitlines()[-1] == f"to go on: metier runs resume {run_id}"
+    assert finished.stderr.splitlines()[-1] == f"to continue: metier runs resume {run_id}"
 
 
 def test_show_as_json_has_the_whole_tree_and_follows_the_schema(family: Agents) -> None:
@@ -261,7 +261,7 @@ def test_a_run_that_could_not_be_taken_back_names_the_steps_that_stand(agents: A
     )
     finished = agents.metier("run", "half", "x")
     assert "rollback incomplete" in finished.stderr
-    assert "not taken back: kept, both\n" in finished.stderr
+    assert "not undone: kept, both\n" in finished.stderr
 
 
 def test_resume_as_json_and_as_events_is_like_a_run(agents: Agents) -> None:

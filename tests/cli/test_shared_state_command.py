@@ -215,7 +215,7 @@ def test_a_copy_can_be_repeated_and_doubles_nothing(used: Machine, postgres: str
     copied(used, postgres)
     assert copied(used, postgres)["copied"] == NOTHING
     again = used.metier("state", "copy", "--to", postgres, "--namespace", used.namespace)
-    assert again.stdout.endswith(": nothing, it was all there\n")
+    assert again.stdout.endswith(": nothing: everything was there already\n")
     used.metier("run", "leaf", "x")
     assert copied(used, postgres)["copied"] == {**NOTHING, "runs": 1, "steps": 2, "checkpoints": 2}
 
@@ -474,7 +474,7 @@ def test_doctor_counts_dead_workers_and_runs_without_a_worker_for_them(
                            " LIKE '{\"input\"%'")  # fmt: skip
         connection.execute("UPDATE metier.run SET state = 'pending'")
     found = checks(here)
-    assert found["workers"]["detail"] == "1 live, 1 dead: their leases are over"
+    assert found["workers"]["detail"] == "1 live, 1 dead: their leases have expired"
     assert found["workers"]["verdict"] == "warning"
     assert found["queue"]["verdict"] == "ok"
     assert found["documents of runs"]["detail"].startswith("1 pending run started with documents")

@@ -165,7 +165,7 @@ def test_a_dry_run_takes_nothing(old: Path, agents: Agents, metier: Metier) -> N
     assert dry == (
         0,
         "",
-        f"found in {old}: 3 runs, 2 reports, 4 decisions\nnothing was taken over (--dry-run)\n",
+        f"found in {old}: 3 runs, 2 reports, 4 decisions\nnothing was copied (--dry-run)\n",
     )
     assert metier("state", "adopt", "--dry-run", "--json").data == EVERYTHING
     assert not agents.state.exists()
@@ -186,7 +186,7 @@ def test_where_there_is_nothing_to_take_over_it_says_so(
     for more in ((), (str(tmp_path / "never"),)):
         refused = metier("state", "adopt", *more)
         assert (refused.code, refused.out) == (1, "")
-        assert "error: there is no state to take over (NOT_FOUND)" in refused.err
+        assert "error: there is no state to copy (NOT_FOUND)" in refused.err
     agents.write(f"{OLD}/.gitignore", "*\n")
     assert metier("state", "adopt").code == 1
 
@@ -248,7 +248,7 @@ def test_without_trust_nothing_is_taken_over(
         refused = metier("state", "adopt", *more)
         assert (refused.code, refused.out) == (3, "")
         assert refused.err.splitlines()[-3:] == [
-            "error: taking over state needs trust, and you have not given it (WORKSPACE_UNTRUSTED)",
+            "error: copying state needs trust, and you have not given it (WORKSPACE_UNTRUSTED)",
             f"  {agents.root}",
             "hint: metier trust shows what it may do, and asks",
         ]

@@ -328,7 +328,7 @@ def test_a_workspace_of_another_user_cannot_be_trusted(
 def test_trust_can_be_taken_back(demanding: Agents, metier: Metier, empty_home: Path) -> None:
     demanding.trust(speak=True)
     assert metier("refresh", "--background").err == "found 1 skill and 0 cards\n"
-    assert metier("trust", "--revoke") == (0, "", "trusted no more\n")
+    assert metier("trust", "--revoke") == (0, "", "no longer trusted\n")
     assert record(empty_home) == {}
     assert metier("refresh", "--background").err == "found 0 skills and 0 cards\n"
     assert metier("run", "one", "x").code == 3
@@ -687,7 +687,7 @@ def test_installing_a_hook_on_a_terminal_lets_a_harmless_workspace_speak_and_say
     seen = answered(workspace.root, "n\n", *INSTALL)
     assert (seen.code, seen.questions) == (0, 0)
     said = seen.lines.index(NOW_SPEAKS)
-    assert seen.lines[said + 1] == "    hint: metier trust --revoke takes that back"
+    assert seen.lines[said + 1] == "    hint: metier trust --revoke undoes that"
     assert "found 1 skill and 0 cards" in seen.lines
     assert entry(empty_home, workspace)["speak"] is True
 

@@ -39,7 +39,7 @@ def test_the_status_says_that_postgresql_is_away() -> None:
         raise StoreError("away")
 
     worker.queue_lengths = away
-    assert "PostgreSQL is away" in status(worker)
+    assert "PostgreSQL is unreachable" in status(worker)
 
 
 def test_log_lines_stay_above_the_status(

@@ -767,7 +767,7 @@ def test_a_folder_in_the_place_of_a_card_is_a_finding_and_stays(place: Endpoint)
     place.write("more/cards/web.md", "web")
     (place.folder(LOCAL) / "web.md" / "deep").mkdir(parents=True)
     (issue,) = place.sync(LOCAL)
-    assert issue.message == "not brought in: Is a directory"
+    assert issue.message == "not loaded: Is a directory"
     assert (place.folder(LOCAL) / "web.md" / "deep").is_dir()
 
 

@@ -33,7 +33,7 @@ def test_a_word_table_gives_the_vectors_that_it_gives_when_it_is_built_in() -> N
 def test_a_file_that_is_no_word_table_is_an_error(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "words.bin"
     file.write_bytes(content)
-    with pytest.raises(EncoderError, match="is no word table"):
+    with pytest.raises(EncoderError, match="is not a word table"):
         StaticEncoder(str(file))
 
 
@@ -142,7 +142,7 @@ def test_a_model_that_cannot_be_used_is_an_error_in_one_line(tmp_path: Path) -> 
         open_encoder(write_tiny(tmp_path / "a", wanted="pixels")).encode(["tables"])
     settings = write_tiny(tmp_path / "b")
     Path(settings.file).write_bytes(b"something else")
-    with pytest.raises(EncoderError, match="is no encoder") as raised:
+    with pytest.raises(EncoderError, match="is not an encoder") as raised:
         open_encoder(settings)
     assert "\n" not in str(raised.value)
 

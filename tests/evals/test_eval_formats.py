@@ -246,7 +246,7 @@ def test_our_own_format_is_written_as_it_is_read() -> None:
         ({"query": "x" * (LONGEST_TASK + 1), "skills": ["x"]}, "more than 20,000 characters"),
         ({"query": "a", "skills": 7}, "skills is not a name or a list of names"),
         ({"query": "a", "skills": ["x", 7]}, "skills is not a name or a list of names"),
-        ({"query": "a", "skills": ["x"], "nothing": True}, "it expects a skill and nothing"),
+        ({"query": "a", "skills": ["x"], "nothing": True}, "it expects both a skill and nothing"),
         ({"query": "a", "nothing": "maybe"}, "nothing is neither true nor false"),
         ({"query": "a", "skills": ["x"], "most": -1}, "most is not a whole number from 0"),
         ({"query": "a", "skills": ["x"], "every": 7}, "every is neither true nor false"),

@@ -47,8 +47,9 @@ def evidence(catalog: Catalog, task: str, texts: dict[str, str] | None = None,
 
 
 def test_without_a_change_the_evidence_is_the_same(catalog: Catalog) -> None:
-    for task in TASKS:
-        here = evidence(catalog, task)
+    now = {task: evidence(catalog, task) for task in TASKS}
+    assert any(now.values())
+    for task, here in now.items():
         for alone in (True, False):
             same = evidence(catalog, task, {"tables": TABLES, "scans": SCANS}, alone)
             assert {name: same[name] for name in here} == here
@@ -66,7 +67,9 @@ def test_an_edit_gives_the_evidence_that_writing_it_gives(
     workspace.skill("tables", texts["tables"], body="Look for columns.")
     workspace.skill("scans", texts["scans"], extra="examples: [clean this page]")
     catalog.refresh()
+    after: dict[str, dict[str, float]] = {}
     for task, both in before.items():
-        after = evidence(catalog, task)
+        after[task] = evidence(catalog, task)
         for found in both:
-            assert {name: found[name] for name in after} == after
+            assert {name: found[name] for name in after[task]} == after[task]
+    assert any(after.values())

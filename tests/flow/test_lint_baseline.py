@@ -99,13 +99,13 @@ def test_an_empty_one_is_valid(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("{", "not valid JSON"),
-        ("[]", "no baseline of version 1"),
-        ('{"version": 2, "findings": []}', "no baseline of version 1"),
-        ('{"version": 1, "findings": [{"path": 1, "code": "", "message": ""}]}', "no baseline"),
-        ('{"version": 1, "findings": [{"path": "a", "code": "b"}]}', "no baseline"),
+        ("[]", "not a baseline of version 1"),
+        ('{"version": 2, "findings": []}', "not a baseline of version 1"),
+        ('{"version": 1, "findings": [{"path": 1, "code": "", "message": ""}]}', "not a baseline"),
+        ('{"version": 1, "findings": [{"path": "a", "code": "b"}]}', "not a baseline"),
         (
             '{"version": 1, "findings": [{"path": "", "code": "", "message": "", "count": -1}]}',
-            "no baseline",
+            "not a baseline",
         ),
         ("[" * 100_000, "not valid JSON"),
     ],

@@ -259,6 +259,7 @@ def test_after_the_edits_no_task_collides(rivals: Workspace) -> None:
 def test_no_word_of_an_edit_can_be_left_out(rivals: Workspace) -> None:
     pair = only(overlap(rivals))
     texts = {"invoice-tables": PDFS, "scan-tables": SCANS}
+    assert any(edit.not_for for edit in pair.edits)
     for edit in pair.edits:
         for left_out in edit.not_for:
             fewer = [word for word in edit.not_for if word != left_out]

@@ -58,7 +58,9 @@ def test_the_kill_switch_is_one_line_of_the_log_when_it_acts(filled: Hooks) -> N
 def test_a_mode_that_nobody_knows_is_one_line_of_the_log(value: str, filled: Hooks) -> None:
     assert ask(filled, METIER_CAPABILITIES=value) == []
     (line,) = filled.log()
-    start = "codex: METIER_CAPABILITIES is none of off, monitor, soft, on and counts as monitor: "
+    start = (
+        "codex: METIER_CAPABILITIES is not one of off, monitor, soft, on and counts as monitor: "
+    )
     assert line.partition(" ")[2].startswith(start + value[:1])
     assert len(line) < 600
 

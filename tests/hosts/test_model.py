@@ -34,6 +34,7 @@ def facts(host: Host) -> dict[str, object]:
 
 @EVERY_HOST
 def test_every_fact_has_a_source_and_a_date(host: Host) -> None:
+    assert facts(host)
     for fact in facts(host):
         source = host.source_of(*fact.split("."))
         assert source is not None, fact
@@ -44,6 +45,7 @@ def test_every_fact_has_a_source_and_a_date(host: Host) -> None:
 @EVERY_HOST
 def test_every_source_is_of_a_fact(host: Host) -> None:
     known = {*SECTIONS, *WHOLE}
+    assert host.sources
     for name in host.sources:
         section, _, field = name.partition(".")
         assert section in known

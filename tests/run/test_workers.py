@@ -120,7 +120,7 @@ def test_a_take_over_that_fails_is_made_again(shared: Shared) -> None:
     shared.kill("dead")
 
     def away(_worker_id: str) -> Sequence[str]:
-        raise StoreError("PostgreSQL is away")
+        raise StoreError("PostgreSQL is unreachable")
 
     with pytest.raises(StoreError):
         workers.take_over("b", away)

@@ -22,33 +22,33 @@ COMMANDS = {
     "demo": "Show what metier does, on a bundled example.",
     "init": "Set up this folder as a workspace.",
     "import": "Bring the documents of other tools into this workspace.",
-    "trust": "Show what a workspace may do, and decide whether it may.",
-    "inspect": "Say what something would add, before you install it.",
-    "lock": "Write metier.lock: what the skills of this workspace consist of.",
+    "trust": "Review what a workspace may do, and trust it.",
+    "inspect": "Show what something would add, before you install it.",
+    "lock": "Write metier.lock, with the hashes of the skills of this workspace.",
     "verify": "Compare the skills of this workspace with metier.lock.",
     "diff": "Show what changed in a skill since you reviewed it.",
     "state": "Show where state is kept, copy it, or remove what is old.",
-    "refresh": "Update the catalog to what is on disk.",
+    "refresh": "Update the catalog from disk.",
     "list": "List skills, abilities, cards or agents.",
     "show": "Show one document, with its findings.",
     "listing": "Show what a host shows the model of your skills, and what is lost.",
     "disable": "Switch a skill off in the settings of your hosts.",
     "enable": "Switch a skill on again, as it was before.",
-    "which": "Say which skill fires for a task, and why not another.",
-    "eval": "Measure by cases whether the right skills fire.",
+    "which": "Show which skill fires for a task, and why not another.",
+    "eval": "Measure with cases how often the right skills fire.",
     "examples": "List, export and remove the examples that teach which skill a task is for.",
-    "overlap": "Say which skills compete for the same tasks, and how to separate them.",
+    "overlap": "Find skills that compete for the same tasks, and separate them.",
     "resolve": "Choose the skills that provide capabilities, and say why.",
     "reports": "List, show, compare and explain reports of resolutions.",
-    "history": "Record how providers did.",
-    "select": "Say which agents a task is for, and why.",
+    "history": "Record whether providers succeeded.",
+    "select": "Show which agents fit a task, and why.",
     "run": "Run an agent on a task.",
     "worker": "Execute runs from the queue, on this machine.",
     "schedule": "List, add and remove scheduled runs of agents.",
-    "runs": "List runs, look into them, resume, cancel, fork or remove them.",
+    "runs": "List, show, resume, cancel, fork or remove runs.",
     "inject": "Print the text of the cards and abilities that a task needs.",
-    "hook": "Have an agent host inject what metier knows; show what it did.",
-    "usage": "Say which skills your hosts used, from their transcripts.",
+    "hook": "Inject cards and name skills in a host; show what hooks did.",
+    "usage": "Show which skills your hosts used, from their transcripts.",
     "mcp": "Serve the catalog to agents over the Model Context Protocol.",
     "lsp": "Show findings, help and repairs in an editor while you type.",
     "web": "Open the inspector: pages that show what would happen, and why.",
@@ -161,9 +161,8 @@ def _instead(typed: str) -> str:
 @click.version_option(__version__, prog_name="metier")
 @click.pass_context
 def group(context: click.Context, /, **given: Any) -> None:
-    """Know which skills, abilities, cards and agents you have, decide by written rules which of
-    them a task needs, inject only the text it needs within a token budget, run agents so that a
-    crash loses nothing, and prove every decision afterwards.
+    """Show which skills, abilities, cards and agents fit a task, and why. Check them, inject
+    only the text that a task needs, and run agents that survive a crash.
 
     Data goes to standard output, everything else to standard error. In a pipe, rows are separated
     by tabs: lists have no header, tables of figures have one. Exit codes: 0 done; 1 findings,

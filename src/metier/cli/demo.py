@@ -40,7 +40,7 @@ _STEPS: tuple[tuple[str, Sequence[str]], ...] = (
         ("which", _WANTED, "--expect", "Data_Export"),
     ),
     ("Who provides what?", ("list", "--capability", "web-search")),
-    ("Which one, and why? By written rules.", ("resolve", "-r", "web-search")),
+    ("Which one, and why? By fixed rules.", ("resolve", "-r", "web-search")),
     ("What is wrong with them? Every finding says where, and what to change.", ("lint",)),
     ("Why does that matter?", ("explain", "FM104")),
     ("Mechanical problems are fixed automatically.", ("lint", "--fix")),
@@ -65,7 +65,7 @@ _STEPS: tuple[tuple[str, Sequence[str]], ...] = (
     ("No acknowledged step is lost.", ("runs", "list")),
     ("It resumes where it stopped.", ("runs", "resume", "last")),
     (
-        "Every decision can be proved: what each step had, and by which report.",
+        "Every decision is on record: what each step got, and by which report.",
         ("runs", "show", "last"),
     ),
     (

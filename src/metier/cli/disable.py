@@ -21,13 +21,13 @@ def command(
     dry_run: bool,
     yes: bool,
 ) -> int:
-    """Switch a skill off in the settings of your hosts; 'metier enable' takes that back.
+    """Switch a skill off in the settings of your hosts; 'metier enable' undoes it.
 
-    Each host has a switch of its own: Claude Code, Codex, Gemini CLI, opencode and OpenClaw have
-    one in their settings. A skill of the workspace is switched off in the settings of the
-    workspace, any other in yours, unless --user or --project says otherwise. Nothing else in the
-    settings changes. The diff is printed, and on a terminal you are asked before it is written;
-    without one it is written at once, and --dry-run only shows it.
+    Claude Code, Codex, Gemini CLI, opencode and OpenClaw have a switch in their settings. A skill
+    of the workspace is switched off in the settings of the workspace, any other in yours, unless
+    --user or --project says otherwise. Nothing else in the settings changes. The diff is printed,
+    and on a terminal you are asked before it is written; without one it is written at once, and
+    --dry-run only shows it.
     """
     with session.catalog() as catalog:
         known = wanted_in(session, catalog, skill, host, for_user, whole_plugin=whole_plugin)

@@ -47,7 +47,7 @@ _LATELY = 7
 @click.option(
     "--host",
     type=click.Choice([name for name, host in HOSTS.items() if host.loading]),
-    help="Say what this host makes of each skill instead.",
+    help="Show instead how this host treats each skill.",
 )
 @click.option(
     "--limit",
@@ -60,8 +60,8 @@ _LATELY = 7
 def command(session: Session, host: str | None, limit: int) -> int:
     """Check the installation, the settings, the catalog and the runs.
 
-    With --host it says of each skill whether that host loads it, as what, and whether the model
-    is shown it. Exit code 1 when something does not work.
+    With --host it shows whether that host loads each skill, under which name, and whether the model
+    sees it. Exit code 1 when something does not work.
     """
     if host is not None:
         return check_host(session, host, limit)
@@ -205,7 +205,7 @@ def _old_state(catalog: Catalog) -> Iterator[Check]:
         room.write(_TOLD, b"")
         if not is_tracked(catalog.workspace, OLD_STATE_FOLDER):
             detail = f"version 0.1 left state in {OLD_STATE_FOLDER}"
-            yield Check("old state", "warning", detail, "metier state adopt takes it over")
+            yield Check("old state", "warning", detail, "metier state adopt copies it")
 
 
 def _runs(agency: "Agency") -> Check:

@@ -109,7 +109,7 @@ def _waiting(health: "Health", is_served: bool) -> Check:
 def _workers(health: "Health", documents: str) -> Iterator[Check]:
     live = health.workers - health.dead_workers
     if health.dead_workers:
-        detail = f"{live:,} live, {health.dead_workers:,} dead: their leases are over"
+        detail = f"{live:,} live, {health.dead_workers:,} dead: their leases have expired"
         yield Check("workers", "warning", detail, "a live worker takes over their runs")
     else:
         yield Check("workers", "ok", f"{live:,} live")

@@ -18,9 +18,9 @@ def command(
 ) -> int:
     """Switch a skill on again in the settings of your hosts.
 
-    What 'metier disable' wrote is taken back: settings that have not changed since are as they
-    were, to the character. A switch that you wrote yourself is removed. The diff is printed, and
-    on a terminal you are asked before it is written.
+    This undoes 'metier disable': settings that have not changed since are restored exactly. A
+    switch that you wrote yourself is removed. The diff is printed, and on a terminal you are asked
+    before it is written.
     """
     record = SwitchRecord(user_room())
     with session.catalog() as catalog:

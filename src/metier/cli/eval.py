@@ -81,7 +81,7 @@ def _eval(
     live: LiveOptions,
     **bars: float | None,
 ) -> int:
-    """Measure by cases whether the right skills are named for a task.
+    """Measure with cases how often the right skills are named.
 
     FILE is an evaluation file or a folder with such files; without it, those of the workspace are
     found by their names. A case is a task, and the skills, agents or cards that should come, or

@@ -99,7 +99,7 @@ def _ask(session: Session, plan: LivePlan, live: LiveOptions) -> None:
     session.note_wrapped(f"{settings.model}, listed as in {settings.host}: {_words(estimate)}")
     cost = estimate.cost
     if cost is not None and settings.max_cost is not None and cost > settings.max_cost:
-        session.note(f"warning: it may stop at ${settings.max_cost:g} before all is asked")
+        session.note(f"warning: it may stop at ${settings.max_cost:g} before all cases are asked")
     if live.yes:
         return
     if not has_terminal():
@@ -189,7 +189,7 @@ def _finish(
         session.note_wrapped(line)
     if catalog.is_kept:
         more = " --max-cost DOLLARS" if _is_too_costly(result) else ""
-        session.note(f"to go on: {_command(session, result.run_id)}{more}")
+        session.note(f"to continue: {_command(session, result.run_id)}{more}")
     return CANCELLED if result.state == "cancelled" else 1
 
 
@@ -217,7 +217,7 @@ def _missing(result: RunResult, errors: int, unfinished: int) -> Iterator[str]:
         what = counted(errors, "try", "tries")
         yield f"{what} without an answer, counted as neither hit nor miss: {first.message}"
     if unfinished:
-        yield f"{counted(unfinished, 'try', 'tries')} not asked to the end"
+        yield f"{counted(unfinished, 'try', 'tries')} not completed"
 
 
 def _command(session: Session, run_id: str) -> str:

@@ -70,7 +70,7 @@ _OPTIONS = (
     click.option("--yes", is_flag=True, help="With --live: do not ask before it starts."),
     click.option(
         "--resume", "live_run", metavar="RUN",
-        help="Go on with a live evaluation that stopped, or show it: an id, or 'last'.",
+        help="Continue a live evaluation that stopped, or show it: an id, or 'last'.",
     ),
 )  # fmt: skip
 

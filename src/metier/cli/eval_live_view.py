@@ -66,7 +66,7 @@ def _view(report: LiveReport, limit: int, width: int) -> Iterator[str]:
         if figure.of
     ]
     if not rows:
-        yield "no try has ended"
+        yield "no try has finished"
         return
     yield from table(_FIGURE_COLUMNS, rows)
     yield from _agreement(report)

@@ -16,7 +16,7 @@ from metier.errors import UsageError
 )
 @click.option("--force", is_flag=True, help="Overwrite FILE.")
 def suggest(session: Session, skills: Sequence[str], file: str | None, force: bool) -> int:
-    """Draft evaluation cases from what skills say of themselves, for you to correct.
+    """Draft evaluation cases from the texts of skills, for you to correct.
 
     Examples, quoted prompts and what follows "use when" become tasks for the skill. What follows
     "not for", and tasks of the skill that overlaps with it most, become near misses. Without SKILL,

@@ -9,7 +9,7 @@ from metier.flow.boundary import untrusted_error
 
 command = CommandGroup(
     "history",
-    help="The record of how providers did; it changes their scores.",
+    help="Record whether providers succeeded; this changes their scores.",
 )
 
 
@@ -17,9 +17,11 @@ command = CommandGroup(
 @metier_command("record", repeats=True)
 @click.argument("candidate", metavar="SKILL", shell_complete=complete_names("skill"))
 @click.argument("outcome", type=click.Choice(["success", "failure"]))
-@click.option("--task", metavar="TEXT", help="The task; it becomes an example, for SKILL or not.")
+@click.option(
+    "--task", metavar="TEXT", help="The task; it becomes a positive or negative example for SKILL."
+)
 def _record(session: Session, candidate: str, outcome: str, task: str | None) -> int:
-    """Record how a provider did.
+    """Record whether a provider succeeded.
 
     SKILL is a name, or the full id `name::folder`. The last 20 outcomes count. With --task a
     success also teaches that such tasks are for SKILL, a failure that they are not; see `metier

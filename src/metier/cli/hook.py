@@ -100,7 +100,7 @@ def _print_plan(session: Session, plan: Plan, dry_run: bool) -> None:
         if change.action in _DONE:
             session.note(f"{_DONE[change.action]} {_shown(change)}")
             if change.backup == "make":
-                session.note(f"kept what was there before in {change.path}{BACKUP}")
+                session.note(f"kept a backup in {change.path}{BACKUP}")
 
 
 def _shown(change: Change) -> str:
@@ -115,9 +115,9 @@ def _shown(change: Change) -> str:
 def install(session: Session, host: str, for_user: bool, dry_run: bool) -> None:
     """Add the hook to a host's settings.
 
-    Also refreshes the catalog. Everything else in the settings stays as it is, and so does an
-    entry that you wrote. The diff is printed, and what was there before the first install is kept
-    beside the file.
+    Also refreshes the catalog. Everything else in the settings stays unchanged, and so does an
+    entry that you wrote. The diff is printed, and a backup of the first version is kept beside
+    the file.
     """
     plan = plan_for(session, "hook", host, for_user, own_command())
     if not for_user:
@@ -135,15 +135,15 @@ def install(session: Session, host: str, for_user: bool, dry_run: bool) -> None:
 def uninstall(session: Session, host: str, for_user: bool, dry_run: bool) -> None:
     """Remove the hook from a host's settings.
 
-    Everything else there stays as it is.
+    Everything else stays unchanged.
     """
     plan = plan_for(session, "hook", host, for_user)
     if not for_user:
         _note_workspace_above(session)
     write(session, plan, dry_run)
     if not dry_run and plan_for(session, "hook", host, for_user).changed:
-        session.note("metier had an entry there before it was installed, which is back now")
-        session.note(f"    hint: to remove it too, once more: metier hook uninstall {host}")
+        session.note("the entry that was there before the installation is back")
+        session.note(f"    hint: to remove it too, run again: metier hook uninstall {host}")
 
 
 @metier_command("status", catalog=False, for_host=True)
@@ -201,7 +201,7 @@ def _state(
 
 @metier_command("hook", catalog=False, for_host=True)
 def _hook(session: Session) -> int:  # noqa: ARG001  # fixed signature
-    """Have a host inject what metier knows, with every prompt or at its start.
+    """Inject cards and name skills in a host, with every prompt or at its start.
 
     Hosts: claude-code, codex, gemini, copilot, cursor, opencode, openclaw. docs/hosts.md says what
     each of them does with a hook.
@@ -210,10 +210,10 @@ def _hook(session: Session) -> int:  # noqa: ARG001  # fixed signature
     or installing with --project on a terminal). If the catalog is stale, it starts a refresh in
     the background.
 
-    'metier hook HOST' is what the host runs: it reads the host's JSON on standard input, prints
-    the host's JSON or nothing, and always exits with 0. It takes no options: with one it prints an
-    error and does nothing else. For an unknown host the exit code is 1, which no host takes for a
-    rejected prompt.
+    The host runs 'metier hook HOST': it reads the host's JSON on standard input, prints the host's
+    JSON or nothing, and always exits with 0. It takes no options: with one it prints an error and
+    does nothing else. For an unknown host the exit code is 1, which no host takes for a rejected
+    prompt.
     """
     click.echo(click.get_current_context().get_help(), err=True)
     return 2
@@ -267,7 +267,7 @@ def _let_speak(session: Session) -> None:
         return
     review.record(speak=True)
     session.note("its skills, cards and abilities may be put into prompts from now on")
-    session.note("    hint: metier trust --revoke takes that back")
+    session.note("    hint: metier trust --revoke undoes that")
 
 
 def _is_trusted_now(review: Review) -> bool:

@@ -95,7 +95,7 @@ def _show(session: Session, wanted: _Filter, decisions: Decisions, room: Room) -
               help="How many decisions to show.")  # fmt: skip
 @_SHARED
 def _decisions(session: Session, since: str | None, host: str, limit: int, shared: bool) -> None:
-    """List the latest decisions, the last of them at the end."""
+    """List the latest decisions, newest last."""
     with _log(session, _room(session), shared) as decisions:
         _list(session, _filter(since, host), decisions, limit)
 

@@ -19,15 +19,15 @@ from metier.flow.importing import (
     "kinds",
     multiple=True,
     type=click.Choice(FOREIGN_KINDS),
-    help="Only these; by default everything that is there.",
+    help="Only these (default: all of them).",
 )
-@click.option("--dry-run", is_flag=True, help="Say what would be written, and write nothing.")
+@click.option("--dry-run", is_flag=True, help="Show what would be written; write nothing.")
 def command(session: Session, kinds: tuple[ForeignKind, ...], dry_run: bool) -> None:
     """Bring the commands, agents and rules of other tools into this workspace.
 
     Commands and sub-agents of Claude Code, rules of Cursor, the sections of AGENTS.md and the
     metadata of skillport become skills, agents and abilities. Files are added, never replaced;
-    only the tags of skillport are written into the skills that they are about. The report says
+    only tags of skillport are added to existing skills. The report says
     what was mapped and what was not.
     """
     workspace = session.require_workspace()

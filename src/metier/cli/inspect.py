@@ -12,10 +12,10 @@ from metier.flow.inspecting import inspect_source
 @click.argument("source", metavar="PATH|ARCHIVE|GIT-ADDRESS")
 @click.option("--all", "everything", is_flag=True, help="Show every finding, info too.")
 def command(session: Session, source: str, everything: bool) -> int:
-    """Say what something would add, and what to look at before you install it.
+    """Show what something would add, and what to check before you install it.
 
-    A folder, a file, a zip, tar or tar.gz archive, or a git address (https, ssh, file). Nothing of
-    it runs, and nothing is installed. Exit code 1 if there is something to look at.
+    A folder, a file, a zip, tar or tar.gz archive, or a git address (https, ssh, file). Nothing in
+    it runs, and nothing is installed. Exit code 1 if there is something to check.
 
     It finds what its patterns know. "Nothing noteworthy" does not mean that it is safe.
     """

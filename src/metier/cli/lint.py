@@ -28,10 +28,10 @@ _LIST = "-"
 def command(session: Session, options: LintOptions) -> int:
     """Check skills, abilities, cards and agents, and say what to change.
 
-    Without PATH the workspace is checked, with its mounts and sources of cards, and what the
-    settings say; with --user also the folders of your hosts. --fix repairs the findings marked
-    with [*], in the files that you name, else in those of the workspace. A file that the catalog
-    excludes is marked in its finding, or listed after the findings if it has none.
+    Without PATH the workspace is checked, with its mounts, sources of cards and settings; with
+    --user also the folders of your hosts. --fix repairs the findings marked with [*], in the files
+    that you name, else in those of the workspace. A file that the catalog excludes is marked in
+    its finding, or listed after the findings if it has none.
 
     On a terminal more than 50 findings are shown as counts by rule; --all lists them. Exit code 1
     if there are errors or warnings, else 0 (see --fail-on); `metier explain CODE` explains a
@@ -240,7 +240,9 @@ def _write_file(file: str, text: str) -> None:
     if os.path.isdir(path):
         raise UsageError("this is a folder", where=file, hint="--output-file names a file")
     if not os.path.isdir(os.path.dirname(path)):
-        raise UsageError("the file's folder is not there", where=file, hint="create it first")
+        raise UsageError(
+            "the folder of the file does not exist", where=file, hint="create it first"
+        )
     if path.startswith("/dev/") or (os.path.exists(path) and not os.path.isfile(path)):
         with open(path, "wb") as opened:
             opened.write(raw)

@@ -95,7 +95,7 @@ class LintOptions(NamedTuple):
             ),
             (
                 self.kind is not None and not self.paths,
-                "--kind needs the files that are of that kind", "metier lint PATH",
+                "--kind needs a PATH", "metier lint PATH",
             ),
             (
                 self.changed is not None and self.files_from is not None,
@@ -116,7 +116,7 @@ class LintOptions(NamedTuple):
             ),
             (
                 self.watch and (self.repair or self.write_baseline or self.files_from is not None),
-                "--watch only looks: it takes no --fix, --write-baseline or --files-from",
+                "--watch only checks: it takes no --fix, --write-baseline or --files-from",
                 "run them without --watch",
             ),
         ]  # fmt: skip
@@ -146,10 +146,10 @@ def _renamed(_ctx: click.Context, _parameter: click.Parameter, value: str | None
 _CODES: Any = {"multiple": True, "metavar": "CODES", "shell_complete": _complete_code}
 _OPTIONS = (
     click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path()),
-    click.option("--fix", "repair", is_flag=True, help="Repair what is mechanical, then check."),
+    click.option("--fix", "repair", is_flag=True, help="Make safe repairs, then check."),
     click.option(
         "--unsafe", is_flag=True,
-        help="With --fix: also repair what may change a meaning, such as names and folders.",
+        help="With --fix: also repair what may change the meaning, such as names and folders.",
     ),
     click.option("--dry-run", is_flag=True, help="With --fix: print the diff, and write nothing."),
     click.option("--select", **_CODES, help="Only these codes or families."),
@@ -178,11 +178,11 @@ _OPTIONS = (
     click.option("--baseline", metavar="FILE", help="Hide the findings that a file lists."),
     click.option(
         "--write-baseline", is_flag=True,
-        help="With --baseline: write the present findings to it; fixed ones drop out.",
+        help="With --baseline: write the current findings to it; fixed ones drop out.",
     ),
     click.option(
         "--fail-on", type=click.Choice(list(FAIL_ON)),
-        help="The least severity that gives exit code 1 (default: warning).",
+        help="The lowest severity that gives exit code 1 (default: warning).",
     ),
     click.option("--exit-zero", is_flag=True, help="Exit code 0 whatever is found."),
     click.option("--statistics", is_flag=True, help="Count findings by rule, worst rule first."),

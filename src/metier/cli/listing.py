@@ -118,7 +118,7 @@ def _block(found: HostListing, limit: int) -> Iterator[str]:
     if found.listing.budget is not None and found.listing.used > found.listing.budget:
         yield "  names are shown beyond the limit, too"
     if found.lost_count and found.listing.budget is not None:
-        how = "its own counts of use" if found.has_counts else "no counts of use were found"
+        how = "its usage counts" if found.has_counts else "no usage counts were found"
         if _by_use(found.host):
             yield f"  order: {how}; those used least lose their text first"
     for state, title in _TITLES.items():
@@ -248,7 +248,7 @@ def _result(found: HostListing, measured: "Measured", show: bool, limit: int) ->
     if not measured.differences:
         yield "  your skills are listed as computed"
         return
-    yield f"  {counted(len(measured.differences), 'skill')} listed otherwise than computed:"
+    yield f"  {counted(len(measured.differences), 'skill')} listed differently:"
     yield from _rows([_difference(one) for one in measured.differences], limit)
 
 

@@ -8,7 +8,7 @@ from metier.flow.reviews import Reviews
 
 @metier_command("lock", catalog=False)
 def command(session: Session) -> int:
-    """Write metier.lock: what the skills of this workspace consist of.
+    """Write metier.lock, with the hashes of the skills of this workspace.
 
     For each skill of the workspace and its mounts, not for those in your home folder, it has the
     sha256 of every file, scripts included, the capabilities, the tools and commands that the skill

@@ -13,9 +13,9 @@ def command(session: Session) -> int:
     """Serve an editor over the Language Server Protocol, on standard input and output.
 
     It shows findings while you type, explains them and the keys of front matter, completes keys,
-    values, capabilities and names, repairs, and leads from a capability to the skills that provide
-    it. It checks the text in the editor, not the file, and never writes a file. Of a workspace
-    that you have not trusted it reads documents only.
+    values, capabilities and names, offers repairs, and finds the skills that provide a capability.
+    It checks the text in the editor, not the file, and never writes a file. In a workspace that
+    you have not trusted it only reads documents.
 
     docs/editor.md has the settings of editors.
     """

@@ -39,8 +39,8 @@ _FOR_HTTP = {
 def install(session: Session, host: str, for_user: bool, dry_run: bool) -> None:
     """Add metier to a host's list of MCP servers.
 
-    Everything else in the settings stays as it is. The diff is printed, and what was there before
-    the first install is kept beside the file.
+    Everything else in the settings stays unchanged. The diff is printed, and a backup of the first
+    version is kept beside the file.
     """
     _require_package()
     plan = plan_for(session, "mcp", host, for_user, own_command())
@@ -141,8 +141,8 @@ def _serve(
     Tools list skills and cards, resolve capabilities and choose context; the texts of skills are
     resources, agents are prompts. No tool runs anything unless --allow-run is given.
 
-    Over HTTP it listens on this machine alone unless you say otherwise; beyond it a token is
-    needed. /health reports its health; Ctrl-C or SIGTERM ends it. docs/mcp.md says more.
+    Over HTTP it listens on this machine only, unless you say otherwise; other machines need a
+    token. /health reports its health; Ctrl-C or SIGTERM ends it. docs/mcp.md says more.
     """
     _require_package()
     if token is not None:

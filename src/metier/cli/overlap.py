@@ -33,7 +33,7 @@ _SHARE = click.FloatRange(0, 1)
     default=0.6,
     show_default=True,
     metavar="SHARE",
-    help="Only pairs that overlap by so much.",
+    help="Only pairs that overlap by at least this much.",
 )
 @click.option(
     "--host",
@@ -57,7 +57,7 @@ def command(
     host: str | None,
     limit: int,
 ) -> int:
-    """Say which skills compete for the same tasks, and how to separate them.
+    """Find skills that compete for the same tasks, and separate them.
 
     For each pair: how much their descriptions overlap, the words that both have, the tasks of one
     for which the other fires too, and the fewest words that separate them. With SKILL, only what

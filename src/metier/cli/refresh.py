@@ -22,7 +22,7 @@ from metier.values.which import BUILT_IN
 @metier_command("refresh", catalog=False)
 @click.option("--background", is_flag=True, hidden=True, help="Do what hooks need, as hooks may.")
 def command(session: Session, background: bool) -> None:
-    """Update the catalog to what is on disk.
+    """Update the catalog from disk.
 
     Reads only files that changed, and prepares what hooks read. One bad file never stops the
     rest: what is excluded is counted here, and `metier lint --user` says which and why.
@@ -148,7 +148,7 @@ def prepare_hooks(
 
 
 def ship(boundary: Boundary) -> None:
-    """Send the decisions of hooks to shared state, if there is any."""
+    """Send the decisions of hooks to shared state, if it is configured."""
     config = boundary.config
     if config.is_workspace and is_shared(config):
         from metier.flow.shipping import ship_from  # few workspaces share their state

@@ -89,7 +89,7 @@ def command(
             if any((*new, ask, no_divergence, full_report)):
                 raise UsageError(
                     "--continue completes a resolution as it was asked",
-                    hint="give --decision alone with it",
+                    hint="give only --decision with it",
                 )
             return _continue(session, catalog, report_id, decision)
         can_ask = ask and _can_ask(session)

@@ -35,7 +35,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _INPUT_HINT = """--input '{"name": "value"}', --input @FILE, or --input - for standard input"""
 
 _AWAY = "PostgreSQL does not answer; the run waits up to two minutes for it"
-_BACK = "PostgreSQL answers again; the run goes on"
+_BACK = "PostgreSQL answers again; the run continues"
 
 Begin = Callable[[OnEvent], Coroutine[Any, Any, RunResult]]
 """Starts or resumes a run."""
@@ -94,7 +94,7 @@ def command(
     """Run an agent on a task. Every finished step is stored, so a run that stops can be resumed.
 
     The output goes to standard output, progress to standard error. With --events standard
-    output has one JSON object per line: the events, and at last the result.
+    output has one JSON object per line: the events, and finally the result.
 
     Ctrl-C cancels the run, and 'metier runs resume' continues it; a second Ctrl-C ends the
     program at once. Exit code 1 when the run failed, 130 when it was cancelled.
@@ -242,7 +242,7 @@ class Attended(NamedTuple):
             shown.show_cursor()
             shown.note("cancelling; Ctrl-C again stops at once")
             if begun and self.catalog.is_kept:
-                shown.note(f"to go on later: {self._command('resume', begun[0])}")
+                shown.note(f"to continue later: {self._command('resume', begun[0])}")
 
         def on_outage(is_away: bool) -> None:
             with suppress(RuntimeError):  # the loop is closed
@@ -261,7 +261,7 @@ class Attended(NamedTuple):
                     raise KeyboardInterrupt from None
             except StoreError as error:
                 if error.code == "STORE_UNREACHABLE" and begun:
-                    error.hint = f"to go on later: {self._command('resume', begun[0])}"
+                    error.hint = f"to continue later: {self._command('resume', begun[0])}"
                 raise
             finally:
                 clock.cancel()
@@ -307,12 +307,12 @@ class Attended(NamedTuple):
             print_output(result.output)
         session.note_wrapped(summary(result.run, result.steps))
         if left := not_taken_back(result.run, result.steps):
-            session.note_wrapped(f"not taken back: {', '.join(left)}")
+            session.note_wrapped(f"not undone: {', '.join(left)}")
         if not self.catalog.is_kept:
             session.note("warning: the run is not kept: nothing can be written here")
         if _was_cancelled(result):
             if result.run.is_resumable:
-                self._note("to go on", "resume", result)
+                self._note("to continue", "resume", result)
             return CANCELLED
         self._note("to see more", "show", result)
         if result.run.agent_id == LIVE_AGENT:
@@ -342,7 +342,7 @@ class Attended(NamedTuple):
             code=failure.code if failure else None,
             where=f"step {failure.step}" if failure and failure.step else "",
             hint=(failure.hint if failure else "")
-            or (goes_on and f"to go on: {again}{more}")
+            or (goes_on and f"to continue: {again}{more}")
             or "",
         )
 

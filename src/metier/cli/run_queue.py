@@ -21,7 +21,7 @@ def queue_options(function: Any) -> Any:
     for option in (
         click.option(
             "--after", metavar="SECONDS", type=click.FloatRange(0, 31_536_000), default=0.0,
-            help="With --detach: start it so much later.",
+            help="With --detach: delay the start.",
         ),
         click.option(
             "--priority", metavar="N", type=click.IntRange(1, 1000), default=100,

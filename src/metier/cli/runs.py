@@ -113,7 +113,7 @@ def found_run(agency: Agency, wanted: str) -> RunRecord:
     "--limit", type=click.IntRange(min=1), metavar="N", default=_SHOWN, show_default=True,
     help="How many, the newest first.",
 )  # fmt: skip
-@click.option("--all", "delegated", is_flag=True, help="Also the runs that runs delegated.")
+@click.option("--all", "delegated", is_flag=True, help="Also delegated runs.")
 def _list(session: Session, state: str | None, limit: int, delegated: bool) -> int:
     """List runs, the newest first."""
     with _unrefreshed(session) as catalog:
@@ -179,7 +179,7 @@ def _show(session: Session, wanted: str) -> int:
 def _how_to_resume(session: Session, run: RunRecord) -> str:
     resume = runs_command(session, "resume", run.run_id)
     if run.rollback is None:
-        return f"to go on: {resume}"
+        return f"to continue: {resume}"
     return f"it is being rolled back, because {run.rollback.message}; to finish that: {resume}"
 
 
@@ -213,9 +213,9 @@ def _steps(session: Session, wanted: str) -> int:
 @_run_argument
 @click.option("--events", is_flag=True, help="Print events as lines of JSON.")
 def _watch(session: Session, wanted: str, events: bool) -> int:
-    """Follow a run, on whichever machine, until it ends; its output and exit code.
+    """Follow a run on any machine until it ends; its output and exit code.
 
-    Ctrl-C stops watching; the run goes on.
+    Ctrl-C stops watching; the run continues.
     """
     with _unrefreshed(session) as catalog:
         run, attended = found_run(catalog.agency, wanted), Attended(session, catalog, events)
@@ -223,7 +223,7 @@ def _watch(session: Session, wanted: str, events: bool) -> int:
             with progress(session, is_shown=not events) as shown:
                 result = asyncio.run(attended.watch(run.run_id, shown))
         except KeyboardInterrupt:
-            session.note(f"stopped watching; the run goes on: metier runs watch {run.run_id}")
+            session.note(f"stopped watching; the run continues: metier runs watch {run.run_id}")
             return CANCELLED
         return attended.tell(result)
 
@@ -335,7 +335,7 @@ def _fork(
 @_subcommand("cancel")
 @_run_argument
 def _cancel(session: Session, wanted: str) -> int:
-    """Cancel a run, in whichever process it is running."""
+    """Cancel a run, whichever process executes it."""
     with _unrefreshed(session) as catalog:
         run = found_run(catalog.agency, wanted)
         if run.state not in ("running", "pending", "cancelled"):

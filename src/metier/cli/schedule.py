@@ -91,7 +91,7 @@ def _add(
 @metier_command("remove")
 @click.argument("name")
 def _remove(session: Session, name: str) -> int:
-    """Remove a schedule; runs that it has started go on."""
+    """Remove a schedule; runs that it has started continue."""
     with session.open_catalog() as catalog, opened_queue(catalog.agency, _WHAT) as queue:
         removed = queue.remove_schedule(name)
     return _tell(session, removed, "removed")

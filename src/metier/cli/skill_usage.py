@@ -29,7 +29,7 @@ _COLUMNS = ["skill", "fired", "sessions", "model", "user", "read", "missed", "lo
 @metier_command("usage", repeats=True)
 @click.option("--host", metavar="NAME", help=f"Only this host: {', '.join(HOSTS)}.")
 @click.option("--since", metavar="WHEN", default=_PERIOD, show_default=True,
-              help="Only sessions that went on later: 30d, 12h, or a date.")  # fmt: skip
+              help="Only sessions active later: 30d, 12h, or a date.")  # fmt: skip
 @click.option("--all", "everywhere", is_flag=True, help="Also sessions of other workspaces.")
 @click.option("--prompts", is_flag=True, help="Print the prompts that looked like a skill's job.")
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="At most N skills.")
@@ -46,7 +46,7 @@ def command(
     file: str | None,
     yes: bool,
 ) -> None:
-    """Say which skills your hosts used, from their transcripts on disk.
+    """Show which skills your hosts used, from their transcripts on disk.
 
     For each skill: how often it fired and in how many sessions, chosen by the model or typed by
     the user; how often its file was only read; how many prompts looked like its job while nothing

@@ -63,7 +63,7 @@ def _show(session: Session) -> int:
     help="The database, without a password (default: that of the settings).",
 )  # fmt: skip
 @click.option(
-    "--namespace", metavar="NAME", help="Whose state it becomes (default: the settings')."
+    "--namespace", metavar="NAME", help="The namespace to copy to (default: the settings')."
 )
 def _copy(session: Session, address: str | None, namespace: str | None) -> int:
     """Copy runs, reports, outcomes and decisions of this machine to PostgreSQL.
@@ -92,7 +92,7 @@ def _copy(session: Session, address: str | None, namespace: str | None) -> int:
         )
         return 0
     session.note(f"found on this machine: {_all(result.found._asdict())}")
-    nothing = "nothing new" if result.newer else "nothing, it was all there"
+    nothing = "nothing new" if result.newer else "nothing: everything was there already"
     copied = _all(result.copied._asdict()) if any(result.copied) else nothing
     session.tell(f"copied to {settings.address}, namespace {settings.namespace}: {copied}")
     if result.newer:
@@ -178,23 +178,23 @@ def _all(counts: Mapping[str, int]) -> str:
 @command.add
 @metier_command("adopt", catalog=False)
 @click.argument("old", metavar="[OLD]", required=False, type=click.Path(file_okay=False))
-@click.option("--dry-run", is_flag=True, help="Show what would be taken over, and take nothing.")
+@click.option("--dry-run", is_flag=True, help="Show what would be copied, and copy nothing.")
 def _adopt(session: Session, old: str | None, dry_run: bool) -> int:
-    """Take over runs, reports and decisions of a workspace that has moved, or of version 0.1.
+    """Copy runs, reports and decisions of a workspace that has moved, or of version 0.1.
 
     OLD is the path that the workspace had before. Without it the folder .metier of the workspace
     is read, where version 0.1 kept its state. Each row is checked. Secrets, settings, trust
-    and database files are never taken over, and nothing is deleted.
+    and database files are never copied, and nothing is deleted.
     """
     session.require_workspace()
     if not offered(session):
         boundary = session.boundary
-        raise untrusted_error(boundary.workspace, boundary.trust, "taking over state")
+        raise untrusted_error(boundary.workspace, boundary.trust, "copying state")
     source = _source(session.workspace(), old)
     found = source.found()
     session.note(f"found in {source.room.path}: {_summary(found)}")
     if not any(found):
-        raise NotFoundError("there is no state to take over", where=source.room.path)
+        raise NotFoundError("there is no state to copy", where=source.room.path)
     taken = found
     if not dry_run:
         with session.open_catalog() as catalog:
@@ -204,7 +204,7 @@ def _adopt(session: Session, old: str | None, dry_run: bool) -> int:
     if session.as_json:
         session.print_json(taken._asdict())
     elif dry_run:
-        session.note("nothing was taken over (--dry-run)")
+        session.note("nothing was copied (--dry-run)")
     else:
         session.tell(f"taken over: {_summary(taken)}")
         if is_shared(session.config()):

@@ -49,22 +49,20 @@ def command(
     skills: tuple[str, ...],
     server: str | None,
 ) -> int:
-    """Show what a workspace may do, and decide whether it may.
+    """Review what a workspace may do, and trust it.
 
-    Until you trust a workspace metier reads its documents and ignores all else that it brings
-    along: commands, servers, models, keys, probes, sources, agents. This command shows each of
-    these as what it is and asks. Your answer is kept in your own configuration folder, with the
-    digest of what was shown: after any change you are asked again, and see what changed.
+    Until you trust a workspace metier reads its documents and ignores everything else in it:
+    commands, servers, models, keys, probes, sources, agents. This command shows each of these and
+    asks. Your answer is kept in your own configuration folder, with the digest of what was shown:
+    after any change you are asked again, and see what changed.
 
     --accept takes the digest that --show prints, for scripts; it does not let the workspace's text
     into prompts. In CI set METIER_TRUST to the digest instead. Exit code 3 without a terminal.
 
-    With --skill it is about a skill instead of the workspace: what it asks for, what changed since
-    you reviewed it, and whether it may be used as it is now. The other options go along.
-
-    With --mcp it is about a server of [mcp.NAME] in the settings, which is started for that: its
-    command, and the names, descriptions and schemas of its tools. A tool that is new or changed is
-    switched off until you accept it.
+    With --skill you review a skill instead: what it asks for, and what changed since your last
+    review. With --mcp you review a server of [mcp.NAME] in the settings, which is started for
+    that: its command, and the names, descriptions and schemas of its tools. A tool that is new or
+    changed is switched off until you accept it.
     """
     if sum((only_show, accept is not None, revoke)) > 1:
         raise UsageError("--show, --accept and --revoke do not go together")
@@ -161,5 +159,5 @@ def _revoke(session: Session) -> int:
         prepare_hooks(session, is_silent=True)
     if session.as_json:
         session.print_json({"workspace": workspace, "revoked": was_known})
-    session.note("trusted no more" if was_known else "it was not trusted")
+    session.note("no longer trusted" if was_known else "it was not trusted")
     return 0

@@ -60,7 +60,7 @@ def revoke_skills(session: Session, names: Sequence[str]) -> int:
         session.refresh(catalog)
     prepare_hooks(session, is_silent=True)
     for one in chosen:
-        told = "is not reviewed any more" if one in was_known else "was not reviewed"
+        told = "is no longer reviewed" if one in was_known else "was not reviewed"
         still = f"; it is still used: its source is trusted '{ALWAYS}'"
         session.note(f"{one.row.handle} {told}{still if one.level == ALWAYS else ''}")
     return 0

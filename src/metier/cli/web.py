@@ -51,9 +51,9 @@ def command(
 ) -> int:
     """Open the inspector: local pages over the catalog, the hosts, the reports and the runs.
 
-    It listens on this machine alone, and only the browser that it opens gets in: the address
+    It listens on this machine only, and only the browser that it opens gets in: the address
     holds a token that works once. Until you trust the workspace, its documents are shown and
-    nothing of it runs. Ctrl-C ends it. docs/web.md says more.
+    nothing in it runs. Ctrl-C ends it. docs/web.md says more.
     """
     _require_packages()
     from metier.web.opening import has_browser, open_browser, way_in

@@ -30,7 +30,7 @@ _SILENT = "hooks name no skill of this workspace: it is trusted, but may not spe
     "--expect",
     metavar="SKILL",
     shell_complete=complete_names("skill"),
-    help="Say why SKILL is not first, and which words would make it so.",
+    help="Explain why SKILL is not first, and which words would change that.",
 )
 @click.option("--each", is_flag=True, help="Take each line of standard input as a task.")
 @click.option(
@@ -48,7 +48,7 @@ def command(
     each: bool,
     limit: int | None,
 ) -> int:
-    """Say which skills, cards, abilities and agents would come for a task, and why.
+    """Show which skills, cards, abilities and agents fit a task, and why.
 
     TASK is the prompt as you would type it; without it, standard input is read. Skills are ranked
     by the rule that hooks use. Exits with 1 if nothing fits.

@@ -43,7 +43,7 @@ _SIGNALS = (signal.SIGTERM, signal.SIGINT)
     metavar="SECONDS",
     default=WORKER_STOP_SECONDS,
     show_default=True,
-    help="How long runs may take to end after SIGTERM.",
+    help="How long runs may take to finish after SIGTERM.",
 )
 @click.option(
     "--lease",
@@ -71,8 +71,8 @@ def command(
 ) -> int:
     """Execute runs that 'metier run --detach' and schedules put into the queue.
 
-    SIGTERM or Ctrl-C: it takes no more runs, lets those that execute end for --stop-after
-    seconds, and returns the others to the queue, where another worker continues them. The runs of
+    On SIGTERM or Ctrl-C it takes no more runs, gives those that execute --stop-after seconds to
+    finish, and returns the others to the queue, where another worker continues them. The runs of
     a worker that dies are taken over by the others. A second signal does not wait for runs.
 
     /health answers 200 while the worker can reach PostgreSQL, else 503. Without an address both

@@ -75,7 +75,7 @@ def status(worker: "RunWorker") -> str:
     try:
         waiting = f"{sum(worker.queue_lengths().values())} waiting"
     except MetierError:
-        waiting = "PostgreSQL is away"
+        waiting = "PostgreSQL is unreachable"
     parts = [f"{len(worker.running)} running", waiting, ended]
     parts += [f"{counts.taken_over} taken over"] if counts.taken_over else []
     parts += ["stopping"] if worker.is_stopping else []

@@ -326,7 +326,7 @@ class _Walk:
     def _note(self, file: str, shown: str, info: os.stat_result, folder: str = "") -> None:
         size = info.st_size
         if not stat.S_ISREG(info.st_mode):
-            what = _FILE_TYPES.get(stat.S_IFMT(info.st_mode), "no regular file")
+            what = _FILE_TYPES.get(stat.S_IFMT(info.st_mode), "not a regular file")
             detail = f"{what} where a file should be"
             self._exclude(shown, "unreadable", "IO204", detail)
         elif size > self._limit:

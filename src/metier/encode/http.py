@@ -112,6 +112,6 @@ def _key(settings: EncoderSettings) -> str:
         raise EncoderError(f"the key in {variable} is for {bound}, so it is not sent to {used}")
     key = os.environ.get(variable, "")
     if not key.isascii() or not key.isprintable() or not key:
-        what = "is not set" if not key else "is no key"
+        what = "is not set" if not key else "is not a valid key"
         raise EncoderError(f"the key of the encoder is missing: {variable} {what}")
     return key

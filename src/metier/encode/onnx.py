@@ -31,7 +31,7 @@ class OnnxEncoder:
                 file, options, providers=["CPUExecutionProvider"]
             )
         except Exception as error:  # both libraries raise classes of their own
-            raise EncoderError(f"'{file}' is no encoder: {_line(error)}") from None
+            raise EncoderError(f"'{file}' is not an encoder: {_line(error)}") from None
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(MOST_TOKENS)
         self._inputs = [one.name for one in self._session.get_inputs()]
@@ -64,7 +64,7 @@ def _pooled(output: Any) -> list[float]:
     if output.ndim == 3 and len(output) == 1:
         output = output.mean(axis=1)
     if output.ndim != 2 or len(output) != 1:
-        raise EncoderError(f"its output has the shape {output.shape}, which is no vector")
+        raise EncoderError(f"its output has the shape {output.shape}, which is not a vector")
     numbers: list[float] = output[0].tolist()
     return numbers
 

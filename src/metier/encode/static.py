@@ -23,7 +23,7 @@ class StaticEncoder:
         except OSError as error:
             raise EncoderError(f"'{file}' cannot be read: {error.strerror}") from None
         except ValueError as error:
-            raise EncoderError(f"'{file}' is no word table: {error}") from None
+            raise EncoderError(f"'{file}' is not a word table: {error}") from None
 
     def encode(self, texts: Sequence[str]) -> "list[Vector | None]":
         return [self._table.vector(plain_words(text[:LONGEST_TEXT])) for text in texts]

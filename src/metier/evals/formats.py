@@ -278,7 +278,7 @@ def _expects(row: Mapping[str, Any], skill: str) -> dict[str, Any]:
         for key, value in more.items():
             found.setdefault(key, value)
     if found.get("nothing") and found.get("skills"):
-        raise ValueError("it expects a skill and nothing")
+        raise ValueError("it expects both a skill and nothing")
     right = found.get("skills", ())
     wrong = [name for name in found.get("not_skills", ()) if name not in right]
     if found.get("not_skills"):

@@ -38,7 +38,7 @@ _TOOLS = "a list of functions and of names of tools"
 class Agent:
     """An agent, as a profile in a file describes it.
 
-    `tools` takes functions, too, and `model` an object; they count by their names when agents are
+    `tools` may have functions, and `model` may be an object; both count by name when agents are
     compared. `more` has the other keys of a profile, such as `limits`, spelt as in a file. Raises
     `InvalidDocumentError` if a file with the same content would be excluded, and `UsageError` if
     a function cannot be a tool.

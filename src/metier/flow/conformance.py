@@ -68,7 +68,7 @@ def read_suite(folder: str | os.PathLike[str]) -> list[dict[str, Any]]:
     except OSError as error:
         raise _bad_suite(error.strerror or "it cannot be read", cases) from None
     if not names:
-        raise _bad_suite("it holds no case", cases)
+        raise _bad_suite("it has no cases", cases)
     return [_read(os.path.join(cases, name)) for name in names]
 
 

@@ -136,7 +136,7 @@ class Encoding:
             some = missing[start : start + _BATCH]
             left = deadline - time.monotonic()
             done = f"{len(known):,} of {len(known) + len(missing) - start:,} texts are encoded"
-            late = f"{done} and its time is over; metier refresh goes on" if start else ""
+            late = f"{done} in the time allowed; metier refresh continues" if start else ""
             found = self._encoded(some, left, late)
             known.update(found)
             self._cache.keep(self._id, found)

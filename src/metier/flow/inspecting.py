@@ -178,7 +178,7 @@ class _Reading:
         kinds = {one.rule.touches for one in found}
         if is_program and "credentials" in kinds and sends(text):
             line = next(one.line for one in found if one.rule.touches == "credentials")
-            message = "it takes credentials, and sends something over the network"
+            message = "it reads credentials, and sends something over the network"
             yield noted("IN003", message, file.path, line, hint="find out what it sends, and where")
         if is_program and longest_line(text) > MINIFIED:
             kinds.add("obfuscation")
@@ -210,11 +210,11 @@ def is_script(file: InspectedFile, text: str) -> bool:
 def _automatic(added: Addition, text: str) -> Iterator[Noted]:
     """Findings about what starts by itself once it is installed."""
     if added.kind == "hook":
-        message, line = "a hook runs this command by itself", _line_of(text, added.about)
+        message, line = "a hook runs this command automatically", _line_of(text, added.about)
         yield noted("IN201", message, added.path, line, quote=added.about)
     is_own = posixpath.basename(added.path) == "metier.toml"  # only agents that name it start it
     if added.kind == "mcp-server" and not is_own:
-        message = f"a host starts the MCP server '{added.name}' by itself"
+        message = f"a host starts the MCP server '{added.name}' automatically"
         line = _line_of(text, f'"{added.name}"', added.name)
         yield noted("IN203", message, added.path, line, quote=added.about)
 
@@ -252,12 +252,10 @@ def _same_names(reading: _Reading, rows: Sequence[Row]) -> Iterator[Noted]:
         name = document.own_name if isinstance(document, Skill) else document.id
         same = known.get((kind, name))
         if same is not None:
-            message = f"the {kind} '{same.handle}' is there already: one shadows the other"
+            message = f"the {kind} '{same.handle}' exists already: one shadows the other"
             yield noted("IN301", message, path, quote=same.path, hint="rename it, or remove one")
     for added in reading.adds:
         same = known.get(("skill", added.name)) if added.kind == "command" else None
         if same is not None:
-            message = (
-                f"a command with the name of the skill '{same.handle}', which is there already"
-            )
+            message = f"a command with the name of the skill '{same.handle}', which exists already"
             yield noted("IN301", message, added.path, quote=same.path)

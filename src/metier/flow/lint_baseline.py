@@ -46,7 +46,7 @@ class Baseline:
             why = f"the baseline is not valid JSON: {why_not_json(error, raw)}"
             raise UsageError(why, where=file, hint=_REMOVE) from None
         except (TypeError, KeyError):
-            why = f"this is no baseline of version {_VERSION}"
+            why = f"this is not a baseline of version {_VERSION}"
             raise UsageError(why, where=file, hint=_REMOVE) from None
 
     @classmethod

@@ -52,7 +52,7 @@ def overlap_of(
     host = question.host
     if host is not None and host not in HOOKED:
         hint = did_you_mean(host, HOOKED, f"hosts: {', '.join(HOOKED)}")
-        raise UsageError(f"'{host}' is no host", hint=hint)
+        raise UsageError(f"'{host}' is not a host", hint=hint)
     condition = nameable_to(host).replace("origin != 'untrusted' AND ", "")
     work = _WORK_OF_A_PAIR * question.limit
     report = on_progress or _ignored

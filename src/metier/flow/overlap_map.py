@@ -81,7 +81,7 @@ class OverlapMap:
 def overlap_map(store: Store, least: float, host: str | None = None) -> OverlapMap:
     """The map of all skills that can be named. Raises `UsageError` for a host."""
     if host is not None and host not in HOOKED:
-        raise UsageError(f"'{host}' is no host", hint=f"hosts: {', '.join(HOOKED)}")
+        raise UsageError(f"'{host}' is not a host", hint=f"hosts: {', '.join(HOOKED)}")
     condition = nameable_to(host).replace("origin != 'untrusted' AND ", "")
     key = ("overlap map", condition, least)
     return store.cached(key, lambda: _made(compared_skills(store, condition, least), least))

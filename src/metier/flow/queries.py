@@ -104,7 +104,7 @@ class Queries:
         return browse(self.store, asked)
 
     def counts(self) -> "list[DocumentCount]":
-        """How many documents there are of each kind, source and state, and why not more."""
+        """Counts of documents by kind, source and state, with the reasons for exclusions."""
         from metier.index.browse import counts  # only pages need it
 
         return counts(self.store)
@@ -116,7 +116,7 @@ class Queries:
     def document(self, row: Row, *, even_held: bool = False) -> "Document":
         """The whole document behind a row, read from its file. Raises `NotFoundError`.
 
-        Also of a skill that waits for a review only if `even_held`: for its user to look at.
+        A skill that waits for a review is returned only if `even_held`, for its review.
         """
         if row.is_held and not even_held:
             raise documents.no_such_document(self.store, row.kind, row.name, self.workspace)
@@ -162,7 +162,7 @@ class Queries:
     def skills(
         self, *, search: str | None = None, capability: str | None = None, shadowed: bool = False
     ) -> list[Row]:
-        """Skills by name; `shadowed` adds those that another of their name hides."""
+        """Skills by name; `shadowed` adds those hidden by another of the same name."""
         return self._skills.list_skills(search=search, capability=capability, shadowed=shadowed)
 
     def cards(self) -> "list[Card]":
@@ -196,7 +196,7 @@ class Queries:
         return documents.providers(self.store, capability)
 
     def consumers(self, capability: str) -> list[str]:
-        """The skills whose contracts require `capability`, or use it if it is there."""
+        """The skills whose contracts require `capability`, or use it if available."""
         from metier.index.browse import consumers  # only pages need it
 
         return consumers(self.store).get(capability, [])
@@ -373,7 +373,7 @@ class Queries:
     def draft_cases(
         self, skills: Sequence[str] = (), *, on_progress: "OnCompared | None" = None
     ) -> "Drafts":
-        """Evaluation cases for these skills, or for all, from their texts, to be corrected.
+        """Evaluation cases for these skills, or for all, from their texts, for you to correct.
 
         Raises `NotFoundError` for an unknown skill.
         """
@@ -391,13 +391,13 @@ class Queries:
         return documents.excluded_path(self.store, kind, wanted)
 
     def names(self, kind: Kind, *, excluded: bool = False) -> list[str]:
-        """What `row` finds: names of skills, ids of the others; or also what was `excluded`."""
+        """Names of skills, ids of other documents; with `excluded`, also of excluded ones."""
         others = documents.excluded_documents(self.store) if excluded else ()
         named = [row.handle for row in others if row.kind == kind]
         return [*documents.names_of(self.store, kind), *named]
 
     def listing(self, host: str, context: int | None = None) -> "HostListing":
-        """What a host shows the model of these skills, for a context of so many tokens.
+        """What a host shows the model of these skills, for a context of `context` tokens.
 
         Raises `UsageError` for a host whose rule is not known.
         """
@@ -407,7 +407,7 @@ class Queries:
             return listing_in(self.host_view(host), context)
 
     def host_view(self, host: str) -> "HostView":
-        """What a host makes of every skill. Raises `UsageError` for an unknown host."""
+        """How a host treats every skill. Raises `UsageError` for an unknown host."""
         from metier.flow.listing import view_of  # few commands need it
 
         return view_of(self.store, host, self.workspace, self._home)
@@ -423,14 +423,14 @@ class Queries:
             return self.store.cached(("shown", host), lambda: shown_by(self.host_view(host)))
 
     def host_verdicts(self, host: str) -> "list[Verdict]":
-        """What a host makes of every skill, what needs attention first. Raises `UsageError`."""
+        """How a host treats every skill, those that need attention first. Raises `UsageError`."""
         from metier.flow.listing import verdicts_of  # few commands need it
 
         with without_garbage_collection():
             return verdicts_of(self.host_view(host))
 
     def host_looks(self) -> "HostLooks":
-        """What each host makes of single skills; reads the settings of all hosts."""
+        """How each host treats single skills; reads the settings of all hosts."""
         from metier.flow.host_skills import HostLooks  # only pages need it
 
         return HostLooks(self.store, self.workspace, self._home)

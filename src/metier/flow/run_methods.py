@@ -42,7 +42,7 @@ class RunMethods:
         model: "str | Model" = "",
         execution: "Execution | None" = None,
     ) -> "RunStream":
-        """`run`, as a stream of its events; its `result` is there after the last."""
+        """`run` as a stream of its events; `result` is set after the last one."""
         from metier.flow.agent_powers import check_run
         from metier.flow.run_stream import RunStream
 

@@ -64,7 +64,7 @@ def which_comes(
     check_count("limit", question.limit)
     if host is not None and host not in HOOKED:
         hint = did_you_mean(host, HOOKED, f"hosts: {', '.join(HOOKED)}")
-        raise UsageError(f"'{host}' is no host", hint=hint)
+        raise UsageError(f"'{host}' is not a host", hint=hint)
     shown = shown_texts(host) if host and shown_texts else None
     finder = SkillFinder(
         store, question, config.skill_threshold, config.skill_suggestions, shown, encoding

@@ -108,7 +108,7 @@ def _input() -> dict[str, Any]:
         raise ValueError(f"more than {LONGEST_INPUT} bytes on stdin")
     value = parse(raw.removeprefix(b"\xef\xbb\xbf").decode(errors="replace"))
     if not isinstance(value, dict):
-        raise ValueError("stdin holds no JSON object")
+        raise ValueError("stdin is not a JSON object")
     return value
 
 
@@ -175,7 +175,7 @@ class _Answer:
         if not wanted:
             return mode
         if wanted not in _MODES:
-            what = f"METIER_CAPABILITIES is none of {', '.join(_MODES)} and counts as monitor"
+            what = f"METIER_CAPABILITIES is not one of {', '.join(_MODES)} and counts as monitor"
             self._journal.note(self._host, f"{what}: {wanted}")
             wanted = "monitor"
         return min(mode, wanted, key=_MODES.index)

@@ -96,8 +96,8 @@ def check_file(file: InspectedFile) -> Iterator[Noted]:
     is_tar = file.content[_TAR_MARK_AT : _TAR_MARK_AT + 5] == _TAR_MARK
     if is_tar or start.startswith(_ARCHIVES):
         if not file.path.lower().endswith(_DOCUMENTS):
-            message = "an archive inside, which was not opened"
-            yield noted("IN404", message, file.path, hint="unpack it apart, and inspect that")
+            message = "a nested archive, which was not opened"
+            yield noted("IN404", message, file.path, hint="unpack it separately, and inspect that")
     elif start.startswith(_PROGRAMS):
         hint = "ask for its source, or for who built it"
         yield noted("IN404", "a compiled program, which cannot be read", file.path, hint=hint)
@@ -110,7 +110,7 @@ def _check_link(file: InspectedFile) -> Iterator[Noted]:
     # what `..` leads to after a name is only known once that name is known to be no link
     below = dropwhile(lambda part: part in ("", ".", ".."), target.split("/"))
     if is_absolute or inside.split("/")[0] == ".." or ".." in below:
-        message = "a link that leads out of what is inspected"
+        message = "a link that leads outside"
         yield noted("IN402", message, file.path, quote=file.link, hint="remove the link")
 
 

@@ -50,7 +50,7 @@ _PLAIN_WORDS = (
     ("a character that YAML does not allow", "a character that YAML does not allow", "remove it"),
     ("did not find expected alphabetic", "a value starts with '*' or '&'", "put it in quotes"),
     ("found undefined alias", "a value starts with '*'", "put it in quotes"),
-    ("could not find expected ':'", "this line is no 'key: value'", "indent or quote the text"),
+    ("could not find expected ':'", "this line is not 'key: value'", "indent or quote the text"),
     ("found character that cannot start", "a value starts with a character that YAML reserves,"
      " such as '@', '`' or '%'", "put it in quotes"),
     ("found a tab character", _NO_TABS, "use spaces"),

@@ -133,7 +133,7 @@ class LiveRun:
             async with time_limit(seconds) as self._limit:
                 return await self.group(self.plan, self.names(), "")
         except TimeoutError:
-            return Failure("RUN_TIMEOUT", f"the run took over {seconds:g} seconds")
+            return Failure("RUN_TIMEOUT", f"the run took more than {seconds:g} seconds")
         except RunStoppedError as error:
             return error.failure
 

@@ -373,7 +373,7 @@ class Runner:
             async with asyncio.timeout(limit):
                 child = await self._run_child(live, step, profile, task, input, below, before)
         except TimeoutError:
-            message = f"'{target}' took over {limit or 0:g} seconds"
+            message = f"'{target}' took more than {limit or 0:g} seconds"
             stopped = self._child_of(live, step, target)
             if stopped is not None:
                 live.ledger.add_usage(step, stopped.usage.minus(counted))

@@ -172,7 +172,7 @@ def _failure_of(error: Exception, step: str, timeout: float | None) -> Failure:
     if isinstance(error, TemplateError):
         return Failure("EXPRESSION_FAILED", f"'{step}': {error}")
     if isinstance(error, TimeoutError):
-        message = f"'{step}' took over {timeout or 0:g} seconds"
+        message = f"'{step}' took more than {timeout or 0:g} seconds"
         return Failure("STEP_TIMEOUT", message, kind="timeout", retryable=True)
     text = " ".join(str(error).split())[:_LONGEST_TEXT]
     return Failure("STEP_FAILED", f"'{step}': {type(error).__name__}: {text}")

@@ -176,7 +176,7 @@ def tool(
     timeout: float | None = None,
     needs_consent: bool = False,
 ) -> F | Callable[[F], F]:
-    """Mark a function as a tool for agents; it stays a function that can be called.
+    """Mark a function as a tool for agents. It can still be called as before.
 
     The name and the description are by default the function's, the schema comes from its
     annotations; `timeout` is in seconds. Raises `UsageError` for anything but a function.

@@ -133,13 +133,13 @@ class Settling:
         self.skipped.append(Skipped(ability.id, "ability", reason, detail=detail))
 
     def _warn(self, code: str, ability: Ability, detail: str) -> None:
-        message = f"core ability '{ability.id}' is used all the same: {detail}"
+        message = f"core ability '{ability.id}' is used anyway: {detail}"
         self.issues.append(Issue(code, message, ability.path, hint=_HINTS[code]))
 
 
 _HINTS = {
-    "ABILITY_DEPENDENCY_MISSING": "add what is missing, or take it out of 'requires'",
-    "ABILITY_CONFLICT": "take one of the two out of this agent's reach, or drop 'conflicts'",
+    "ABILITY_DEPENDENCY_MISSING": "add what is missing, or remove it from 'requires'",
+    "ABILITY_CONFLICT": "exclude one of the two for this agent, or remove 'conflicts'",
     "ABILITY_CORE_KEPT": "let this agent have it, or make another ability core",
 }
 

@@ -36,13 +36,13 @@ class Issue(NamedTuple):
 
     @property
     def finding(self) -> "Finding":
-        """The page of its code, among the findings of lint."""
+        """The page of its code."""
         finding: Finding = self.own or _findings().CODES[self.code]
         return finding
 
     @property
     def severity(self) -> "Severity":
-        """That of its rule; a rule of one's own that is gone counts as a warning."""
+        """That of its rule; your own rule that no longer exists counts as a warning."""
         if self.own is not None:
             return self.own.severity
         severity: Severity = _findings().severity_of(self.code)
@@ -74,7 +74,7 @@ class Issue(NamedTuple):
 
     @property
     def affected(self) -> list[str]:
-        """The hosts that it matters to; `all` for every host."""
+        """The hosts that it affects; `all` for every host."""
         unaffected = _findings().UNAFFECTED
         return [one for one, effect in self.effects.items() if not effect.startswith(unaffected)]
 
@@ -83,7 +83,7 @@ class Issue(NamedTuple):
 
     @property
     def some_hosts(self) -> list[str]:
-        """The hosts that it matters to, unless it matters to all; what is no host is left out."""
+        """The hosts that it affects, unless it affects all."""
         hosts, outside = self.affected, _findings().OUTSIDE
         return [] if ALL_HOSTS in hosts else [one for one in hosts if one not in outside]
 

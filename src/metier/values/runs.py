@@ -236,7 +236,7 @@ class RunResult(NamedTuple):
 
     @property
     def errors(self) -> list[Failure]:
-        """The failures of steps, each once; else what ended the run before a step failed."""
+        """The failures of steps, each once, or what ended the run before a step."""
         failures = [step.failure for step in self.steps if step.failure is not None]
         if not failures and self.run.failure is not None:
             failures = [self.run.failure]

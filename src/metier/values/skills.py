@@ -41,7 +41,7 @@ class Skill(NamedTuple):
 
     @property
     def own_name(self) -> str:
-        """Its name without its plugin's."""
+        """Its name without that of its plugin."""
         return name_in_plugin(self.name, self.plugin)
 
     @property

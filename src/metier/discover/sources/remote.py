@@ -66,7 +66,7 @@ class RemoteSource:
             raise SourceError(
                 f"it hashes to {got[:12]}, pinned is {self._pin[:12]}: nothing was taken",
                 where=where,
-                hint="look at what is there now, and change 'sha256' if you want it",
+                hint="check what is there now, and change 'sha256' if you accept it",
             )
         return [SourcedCard(self.name, data)]
 

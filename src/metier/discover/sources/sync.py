@@ -67,7 +67,7 @@ def sync_sources(settings: Sequence[SourceSetting], workspace: str, room: Room) 
         except MetierError as error:
             issues.append(_issue(_shown(setting), error.message, error.hint))
         except Exception as error:  # a failing source must not stop the others
-            why = f"not brought in: {reason(error)}"
+            why = f"not loaded: {reason(error)}"
             issues.append(_issue(_shown(setting), why, cache.room.path))
     try:
         cache.keep_only(folders)
@@ -96,7 +96,7 @@ def _bring(source: CardSource, folder: Room, cache: SourceCache) -> None:
     except SourceError as error:
         cache.put(folder, kept)
         if kept:
-            error.message += "; what it gave before is still used"
+            error.message += "; its earlier cards are still used"
         raise
 
 

@@ -147,7 +147,7 @@ HOST = Host(
         "A skill whose description is longer than 1,024 characters, whose name is longer than 64 "
         "or has characters other than letters, digits and `.`, `_`, `:`, `-`, is dropped "
         "silently. So is everything in the folder of another skill; with a SKILL.md directly in "
-        "`.github/skills` that is all the rest of that folder.",
+        "`.github/skills` that is the rest of that folder.",
         "`~/.claude/skills` is not read; a project's `.claude/skills` is.",
         "Hooks of a project run only in folders that Copilot CLI trusts; without a terminal it "
         "does not ask. `metier hook install copilot --user` needs no trust.",

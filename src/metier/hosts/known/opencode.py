@@ -211,8 +211,8 @@ HOST = Host(
         "No earlier messages are passed: only the prompt counts. Requests for a title or a summary "
         "get no text: only the system prompt of a running agent names the folder, and the plugin "
         "adds nothing to any other. A sub-agent gets what fits its own prompt.",
-        "Which of two skills of one name loads is not fixed: opencode reads files in parallel, "
-        "and the last one counts.",
+        "Which of two skills with the same name loads is not defined: opencode reads files in "
+        "parallel, and the last one counts.",
     ),
     order=6,
     folders=(
