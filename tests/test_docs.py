@@ -290,15 +290,15 @@ def test_the_page_about_which_names_the_constants_of_the_ranker() -> None:
     limits = {
         "words of a task that count, the rarest first": ranking.MOST_TERMS,
         "index entries that are read for them": ranking.MOST_POSTINGS,
-        "words of a task that are looked for in bodies": ranking.MOST_BODY_TERMS,
-        "words of a task up to which related words count": ranking.MOST_FOR_RELATED,
+        "words of a task that are searched for in bodies": ranking.MOST_BODY_TERMS,
+        "longest task, in words, for which related words count": ranking.MOST_FOR_RELATED,
         "words of a task that get related words": ranking.MOST_EXPANDED,
         "related words that count, the nearest first": ranking.MOST_RELATED,
         "index entries that are read for related words": ranking.MOST_RELATED_POSTINGS,
         "words of a task whose meaning counts": ranking.MOST_VECTOR_WORDS,
         "skills whose bodies are searched, the best by words": ranking.BY_WORDS,
         "skills that are ordered by meaning, the best of these": ranking.BY_MEANING,
-        "skills up to which all are candidates": ranking.SMALL_POOL,
+        "most skills for which all are candidates": ranking.SMALL_POOL,
         "words that must match, unless the meaning is clear": ranking.FEWEST_WORDS,
         "cosine from which the meaning is clear": ranking.CLEAR_COSINE,
     }

@@ -28,7 +28,7 @@ def test_the_page_states_its_digest_and_size(table: WordTable) -> None:
     data = Path(SHIPPED).read_bytes()
     assert re.findall(r"\b[0-9a-f]{64}\b", PAGE) == [sha256(data).hexdigest()]
     assert f"{len(data):,} bytes" in PAGE
-    assert f"{len(table):,} words" in PAGE
+    assert f"{len(table):,} English words" in PAGE
     assert f"{table.dimensions} numbers" in PAGE
 
 

@@ -102,7 +102,7 @@ def test_usage_that_nobody_asked_for_goes_to_standard_error(
         (("show", "skill", "x", "--page", "0"), "invalid value for --page: 0 is less than 1"),
         (("lint", "--format"), "option --format requires an argument"),
         (("lint", "--format", "xml"), "invalid value for --format: 'xml' is not"),
-        (("lint", "--kind", "card"), "--kind needs the files"),
+        (("lint", "--kind", "card"), "--kind needs a PATH"),
         (("list", "cards", "--capability", "x"), "only skills provide capabilities"),
         (("mcp", "install", "nope"), "invalid value for HOST: 'nope' is not one of "),
         (("mcp", "stall", "codex"), "no such command 'mcp stall'; did you mean 'install'?"),

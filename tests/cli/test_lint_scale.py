@@ -151,8 +151,8 @@ def test_notes_are_shown_where_they_fail(workspace: Workspace, lint: Lint) -> No
         (("--changed", "--files-from", "-"), "both name files"),
         (("skills", "--files-from", "-"), "both name files"),
         (("--write-baseline",), "needs a file"),
-        (("--watch", "--fix"), "only looks"),
-        (("--kind", "skill"), "needs the files"),
+        (("--watch", "--fix"), "only checks"),
+        (("--kind", "skill"), "needs a PATH"),
     ],
 )
 def test_options_that_exclude_each_other_are_wrong_usage(

@@ -600,7 +600,7 @@ def test_a_failing_database_keeps_its_last_state_and_the_others_go_on(place: End
     assert (issue.code, issue.severity, issue.path) == ("SRC901", "warning", "cards.db")
     assert issue.message == (
         "cannot be read as a database of cards: file is not a database; "
-        "what it gave before is still used"
+        "its earlier cards are still used"
     )
     assert place.kept(DATABASE) == {"b.md": "text"}
     assert place.kept(LOCAL) == {"web.md": "new"}

@@ -172,7 +172,7 @@ def test_a_host_is_asked_about_what_it_loads(filled: Workspace) -> None:
 
 
 def test_an_unknown_host_is_wrong_usage(catalog: Catalog) -> None:
-    with pytest.raises(UsageError, match="no host"):
+    with pytest.raises(UsageError, match="'nowhere' is not a host"):
         catalog.evaluate(cases=[case(PDF, "sql")], host="nowhere")
 
 
