@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -355,3 +356,14 @@ def test_the_page_about_pointing_to_the_cards_shows_an_agents_file_with_and_with
     page = CODES["CD609"]
     assert codes_of(lint_agents_file(page.bad, "AGENTS.md", cards)) == {"CD609"}
     assert lint_agents_file(page.good, "AGENTS.md", cards) == []
+
+
+def test_a_family_is_read_once_though_none_of_its_codes_is_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    read = Mock(wraps=metier.findings._read)
+    monkeypatch.setattr(metier.findings, "_read", read)
+    codes = metier.findings._Codes({"AB": "abilities"})
+    assert [codes.get(code) for code in ("AB-UNKNOWN", "AB-OTHER")] == [None, None]
+    assert codes["AB501"].severity == "error"
+    read.assert_called_once_with("abilities")

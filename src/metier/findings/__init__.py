@@ -123,11 +123,13 @@ class _Codes(Mapping[str, Finding]):
         self._files = files
         """By what its codes begin with: two letters, or nothing."""
         self._known: dict[str, Finding] = {}
+        self._were_read: set[str] = set()
 
     def __getitem__(self, code: str) -> Finding:
-        if code not in self._known:
-            file = self._files.get(code[:2]) or self._files[""]
+        file = self._files.get(code[:2]) or self._files[""]
+        if file not in self._were_read:
             self._known |= _read(file)
+            self._were_read.add(file)
         return self._known[code]
 
     def __iter__(self) -> Iterator[str]:

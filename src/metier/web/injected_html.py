@@ -1,6 +1,7 @@
 """An injected text and its ranking as HTML: as macros would write them, but much faster."""
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from markupsafe import Markup
@@ -37,6 +38,7 @@ def _source(one: Shown) -> str:
     )
 
 
+@lru_cache(maxsize=1_024)
 def _link(kind: str, name: str, most: int) -> str:
     to = text_html(address("document", kind=kind, id=name))
     return f'<a class="mono" href="{to}">{text_html(cut(name, most))}</a>'

@@ -10,6 +10,8 @@ from metier.web.table import Column, Row, Table
 from metier.web.words import count, cut, moment, percent, shown, tone
 
 LONGEST_CELL = 400
+_LONGEST_KEPT = 16_384
+"""Of a document whose HTML is kept."""
 _FIGURES = ("number", "share", "time")
 Write = Callable[[Any, str], str]
 """A value and where its cell leads, as HTML."""
@@ -102,14 +104,19 @@ def _picture(value: Any, _to: str) -> str:
 
 def text_html(value: Any) -> str:
     """A value escaped, with invisible characters written out."""
-    is_short = type(value) is str and len(value) <= LONGEST_CELL
-    return _escaped(value) if is_short else str(escape(shown(value)))
+    if type(value) is not str or len(value) > _LONGEST_KEPT:
+        return _html(value)
+    return _cell_html(value) if len(value) <= LONGEST_CELL else _document_html(value)
 
 
-@lru_cache(maxsize=4_096)
-def _escaped(text: str) -> str:
-    """Most values of a column are alike."""
-    return str(escape(shown(text)))
+def _html(value: Any) -> str:
+    return str(escape(shown(value)))
+
+
+_cell_html = lru_cache(maxsize=4_096)(_html)
+"""Most values of a column are alike."""
+_document_html = lru_cache(maxsize=128)(_html)
+"""The same documents are shown again and again."""
 
 
 _WRITERS: Mapping[str, Write] = {
