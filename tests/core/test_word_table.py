@@ -121,6 +121,22 @@ def test_a_vector_is_the_sum_of_rows_in_any_order(
     assert table.vector(words) == vector
 
 
+def test_the_vector_of_a_long_text_with_the_largest_numbers_is_exact() -> None:
+    rows: Rows = {
+        "up": ([127, -127, 127, 1], LARGEST_SCALE),
+        "down": ([127, 127, -127, -1], LARGEST_SCALE),
+    }
+    words = ["up"] * (MOST_WORDS - 100) + ["down"] * 100
+    whole, up, down = round(LARGEST_SCALE * SCALE_UNIT), MOST_WORDS - 100, 100
+    total = [
+        (127 * up + 127 * down) * whole,
+        (-127 * up + 127 * down) * whole,
+        (127 * up - 127 * down) * whole,
+        (up - down) * whole,
+    ]
+    assert WordTable(packed(rows)).vector(words) == unit(total)
+
+
 def test_only_the_first_words_of_a_text_count() -> None:
     table = table_of(one=[1, 0, 0, 0], other=[0, 1, 0, 0])
     assert table.vector(["one"] * MOST_WORDS + ["other"]) == table.vector(["one"])

@@ -16,6 +16,10 @@ _ALNUM = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 _SEPARATED = str.maketrans(
     {chr(code): " " for code in range(128) if chr(code) not in _ALNUM + "_'"}
 )
+_SEPARATED_BYTES = bytes(ord(chr(code).translate(_SEPARATED)) for code in range(128)) + bytes(
+    range(128, 256)
+)
+_ASCII = bytes(range(128))
 _CONTRACTED = frozenset("s d ll re ve m em".split())  # noqa: SIM905  # reads better
 """What follows an apostrophe and says nothing; after "t" the word itself does not either."""
 _UNMARKED = frozenset(
@@ -72,18 +76,12 @@ def plain_words(text: str) -> list[str]:
 
 
 _FEWEST_LETTERS = 4
-_MANY_SIGNS = 60
-_SIGNS = "—–‘’“”…→←↔•·×≥≤✅❌✓✗⚠★─│├└┌┐┘┤┬┴┼═║╔╗╚╝▼▲►\ufe0f\u00a0"
-"""Signs that are common in English texts: without them most are ASCII and read faster."""
+_MANY = 60
 
 
 def searchable(text: str) -> tuple[str, int]:
     """The words of a long text in lower case, each between spaces, and how many there are."""
-    folded = text.casefold()
-    if not folded.isascii():
-        for sign in _SIGNS:
-            folded = folded.replace(sign, " ")
-    words = raw_words(folded)
+    words = raw_words(text.casefold().replace("’", " "))
     return (f" {' '.join(words)} ", len(words)) if words else ("", 0)
 
 
@@ -106,12 +104,15 @@ def raw_words(text: str) -> list[str]:
     from unicodedata import normalize  # a hook with an ASCII prompt does not load it
 
     text = normalize("NFC", text)
-    others = _between_words(set(text))
-    if len(others) > _MANY_SIGNS:
-        return text.translate(dict.fromkeys(map(ord, others), " ")).split()
-    for char in others:  # faster for a few
-        text = text.replace(char, " ")
-    return text.split()
+    beyond = text.encode("utf-8", "surrogatepass").translate(None, _ASCII)
+    others = _between_words(set(beyond.decode("utf-8", "surrogatepass")))
+    if len(others) > _MANY:
+        text = text.translate(dict.fromkeys(map(ord, others), " "))
+    else:  # faster for a few
+        for char in others:
+            text = text.replace(char, " ")
+    raw = text.encode("utf-8", "surrogatepass").translate(_SEPARATED_BYTES)
+    return raw.decode("utf-8", "surrogatepass").split()
 
 
 _inside: set[str] = set()

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import os
 import sys
-from operator import mul
+from operator import add, mul
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,8 +35,10 @@ NONE = 0xFFFF
 MOST_WORDS = 400
 """The words of a text that count."""
 _LONGEST_WORD = 24
-_LANE = 8
-"""Bytes of a number in a packed row: `MOST_WORDS` rows add up to less than they hold."""
+_LANE = 4
+"""Bytes of a number in a packed row."""
+_AT_ONCE = 255
+"""Packed rows that may be added: each number in them is below 2**24, their sums below 2**32."""
 _ABOVE_ZERO = 1 << 23
 """More than any scale times any number of a row."""
 _SHIFTED = bytes(byte ^ 0x80 for byte in range(256))
@@ -145,18 +147,21 @@ class WordTable:
 
         The numbers of a row lie side by side in one large number, so one addition adds them all.
         """
-        total = count = 0
-        for word in list(words)[:MOST_WORDS]:
-            row = self._packed.get(word)
-            if row is None:
-                row = self._pack(word)
-            if row:
-                total += row
-                count += 1
-        if not count:
+        packed = self._packed
+        read = list(words)[:MOST_WORDS]
+        rows = [packed[word] if word in packed else self._pack(word) for word in read]
+        known = [row for row in rows if row]
+        if not known:
             return None
-        lanes = memoryview(total.to_bytes(_LANE * self.dimensions, "little")).cast("Q")
-        return unit([lane - count * _ABOVE_ZERO for lane in lanes])
+        sums = self._lanes(known[:_AT_ONCE])
+        if len(known) > _AT_ONCE:
+            sums = map(add, sums, self._lanes(known[_AT_ONCE:]))  # at most `MOST_WORDS`
+        above = len(known) * _ABOVE_ZERO
+        return unit([lane - above for lane in sums])
+
+    def _lanes(self, rows: Sequence[int]) -> Iterable[int]:
+        size = _LANE * self.dimensions
+        return memoryview(sum(rows).to_bytes(size, "little")).cast("I")
 
     def _pack(self, word: str) -> int:
         """The row of a word as one number, each number in it above 0; 0 for an unknown word."""
