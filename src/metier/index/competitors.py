@@ -5,7 +5,7 @@ from typing import NamedTuple
 from metier.core.coerce import texts_of
 from metier.core.overlap import Text
 from metier.index.documents import select_rows
-from metier.index.ranked import MOST_EXAMPLES, RankText, rank_words
+from metier.index.ranked import MOST_EXAMPLES, RankText, rank_weights
 from metier.index.store import Store
 from metier.storage.pool import RANK_FIELD
 from metier.values.rows import Row
@@ -39,7 +39,7 @@ def competitors(store: Store, condition: str) -> list[Competitor]:
 def _competitor(row: Row, hosts: int, vector: bytes | None) -> Competitor:
     about = row.routing_text
     examples = texts_of(row.data.get("examples"))[:MOST_EXAMPLES]
-    weights = rank_words(RankText("", about, examples)).weights
+    weights = rank_weights(RankText("", about, examples))
     said = "\n".join(" ".join(text.split()) for text in (about, *examples))
     return Competitor(row, hosts, said, Text(weights, _numbers(vector)))
 

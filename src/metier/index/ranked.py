@@ -8,7 +8,7 @@ from typing import NamedTuple, cast
 from metier.core.clauses import split_clauses
 from metier.core.coerce import texts_of
 from metier.core.ranking import AGAINST, DESCRIPTION, EXAMPLES, NAME
-from metier.core.terms import raw_parts, searchable, terms
+from metier.core.terms import Parts, raw_parts, searchable, terms
 from metier.core.weights import by_length, stored_weight
 from metier.core.word_table import shipped_table
 from metier.index.postings import Postings
@@ -84,19 +84,39 @@ class RankWords(NamedTuple):
     """The words that give the vector."""
 
 
+class _Fields(NamedTuple):
+    """The fields outside the body, taken apart."""
+
+    names: Sequence[Parts]
+    about: Sequence[Parts]
+    examples: Sequence[Parts]
+    against: str
+
+    @classmethod
+    def of(cls, text: RankText) -> "_Fields":
+        clauses = split_clauses(text.about)
+        examples = raw_parts(" ".join(text.examples)) if text.examples else []
+        return cls(raw_parts(text.name), raw_parts(clauses.about), examples, clauses.against)
+
+    def weights(self) -> dict[str, float]:
+        against = terms(self.against) if self.against else ()
+        return field_weights(_terms(self.names), _terms(self.about), _terms(self.examples), against)
+
+
+def _terms(words: Sequence[Parts]) -> list[str]:
+    return [term for one in words for term in one.terms]
+
+
+def rank_weights(text: RankText) -> dict[str, float]:
+    """The weight of each term outside the body."""
+    return _Fields.of(text).weights()
+
+
 def rank_words(text: RankText) -> RankWords:
-    clauses = split_clauses(text.about)
-    names, about = raw_parts(text.name), raw_parts(clauses.about)
-    examples = raw_parts(" ".join(text.examples)) if text.examples else []
-    own = [term for one in names for term in one.terms]
-    weights = field_weights(
-        own,
-        [term for one in about for term in one.terms],
-        [term for one in examples for term in one.terms],
-        terms(clauses.against) if clauses.against else (),
-    )
-    plain = [word for one in (*names, *about, *examples) for word in one.plain]
-    return RankWords(own, weights, plain)
+    fields = _Fields.of(text)
+    words = (*fields.names, *fields.about, *fields.examples)
+    plain = [word for one in words for word in one.plain]
+    return RankWords(_terms(fields.names), fields.weights(), plain)
 
 
 class RankRows:
