@@ -9,8 +9,6 @@ from mcp.server.lowlevel import Server
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.types import (
     CallToolRequestParams,
-    CallToolResult,
-    InputRequiredResult,
     ListToolsResult,
     PaginatedRequestParams,
 )
@@ -23,7 +21,7 @@ from metier.mcp.catalog_pool import CatalogPool
 from metier.mcp.prompts import Prompts
 from metier.mcp.resources import Resources
 from metier.mcp.skills import Skills
-from metier.mcp.tool import Call, Context, ServedTool
+from metier.mcp.tool import Answered, Call, Context, ServedTool
 from metier.mcp.tools import READING
 
 NAME = "metier"
@@ -59,13 +57,13 @@ def make_server(
         cache_hints={"tools/list": _CONSTANT, "resources/templates/list": _CONSTANT},
         get_tool_input_schema=calls.input_schema,
         on_list_tools=calls.list,
-        on_call_tool=calls.call,
         on_list_resources=resources.list,
         on_list_resource_templates=resources.templates,
         on_read_resource=resources.read,
         on_list_prompts=prompts.list,
         on_get_prompt=prompts.get,
     )
+    server.add_request_handler("tools/call", CallToolRequestParams, calls.call)
     # a client can neither read nor change the state of a question that it sends back
     security = RequestStateSecurity.ephemeral()
     server.middleware.append(RequestStateBoundary(security, default_audience=NAME))
@@ -92,9 +90,7 @@ class Calls:
     async def list(self, _: Context, _params: PaginatedRequestParams | None) -> ListToolsResult:
         return ListToolsResult(tools=[tool.spec for tool in self._tools.values()])
 
-    async def call(
-        self, context: Context, params: CallToolRequestParams
-    ) -> CallToolResult | InputRequiredResult:
+    async def call(self, context: Context, params: CallToolRequestParams) -> Answered:
         began, is_error = time.perf_counter(), True
         try:
             tool = self._tool(params.name)

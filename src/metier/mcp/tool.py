@@ -36,7 +36,10 @@ class Call(NamedTuple):
     params: CallToolRequestParams
 
 
-Answer = Callable[[Call], Awaitable[CallToolResult | InputRequiredResult]]
+Sent = dict[str, Any]
+"""A result as it is sent; the SDK would write one that is a model again for each answer."""
+Answered = CallToolResult | InputRequiredResult | Sent
+Answer = Callable[[Call], Awaitable[Answered]]
 
 
 class ServedTool:
@@ -118,7 +121,7 @@ def cached(question: Question) -> Answer:
     caches: WeakKeyDictionary[Catalog, AnswerCache] = WeakKeyDictionary()
     adding = threading.Lock()
 
-    def cached_answer(catalog: Catalog, args: Args) -> CallToolResult:
+    def cached_answer(catalog: Catalog, args: Args) -> Sent:
         with adding:  # each thread has a catalog of its own
             cache = caches.setdefault(catalog, AnswerCache())
         cache.drop_unless(catalog.version())
@@ -127,7 +130,7 @@ def cached(question: Question) -> Answer:
             cache.add(key, result(shown(catalog, args)))
         return cache.answers[key]
 
-    async def answer(call: Call) -> CallToolResult:
+    async def answer(call: Call) -> Sent:
         return await call.catalog.ask(lambda catalog: cached_answer(catalog, call.args))
 
     return answer
@@ -139,7 +142,7 @@ class AnswerCache:
     def __init__(self) -> None:
         self._version: object = None
         self._size = 0
-        self.answers: dict[str, CallToolResult] = {}
+        self.answers: dict[str, Sent] = {}
 
     def drop_unless(self, version: object) -> None:
         if version != self._version:
@@ -152,7 +155,7 @@ class AnswerCache:
         if self._size + size > MOST_CACHED:
             self._clear()
         self._size += size
-        self.answers[key] = answer
+        self.answers[key] = answer.model_dump(by_alias=True, mode="json", exclude_none=True)
 
     def _clear(self) -> None:
         self.answers.clear()
