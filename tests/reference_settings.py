@@ -4,8 +4,8 @@ import json
 from typing import Any
 
 from metier.config import Config
+from metier.config.layers import VARIABLES
 from metier.config.settings import CAPABILITIES, CLASSES, SETTINGS, class_of
-from metier.config.variables import VARIABLES
 from metier.values.tables import CapabilitiesConfig
 
 MEANINGS = {

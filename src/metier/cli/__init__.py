@@ -13,9 +13,13 @@ from metier.cli.layout import colour_wanted
 from metier.cli.usage import shared_options, usage_message
 from metier.core.nearest import nearest, suggestion
 from metier.core.paths import is_utf8
-from metier.core.process import discard_output, without_garbage_collection
+from metier.core.process import (
+    discard_output,
+    loading_numpy,
+    use_one_thread,
+    without_garbage_collection,
+)
 from metier.core.text import printable
-from metier.core.threads import loading_numpy, use_one_thread
 from metier.errors import MetierError, UsageError
 
 COMMANDS = {

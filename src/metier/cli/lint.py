@@ -269,7 +269,7 @@ def _note_summary(
     if options.dry_run:
         session.note("nothing was written (--dry-run)")
     if not (options.paths or options.user or options.changed or options.files_from):
-        from metier.flow.lint_users import known_of_user  # not for named files
+        from metier.flow.lint_files import known_of_user  # not for named files
 
         if count := known_of_user(session.boundary):
             session.note(f"{count:,} more in the folders of your hosts: metier lint --user")

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from metier.cli.session import Session, counted, metier_command
-from metier.core.extras import install_hint
-from metier.errors import UsageError
+from metier.errors import UsageError, install_hint
 from metier.flow.boundary import Boundary
 from metier.serving.endpoint import Endpoint
 

@@ -13,8 +13,7 @@ from metier.config.layers import Layer, layers_of, user_layer
 from metier.config.layers import user_settings as user_settings
 from metier.storage.workspace import SETTINGS_FILE
 from metier.storage.workspace import find_workspace as find_workspace
-from metier.values.files import Kind
-from metier.values.levels import ALWAYS, ON_FIRST_USE
+from metier.values.files import Kind, Team
 from metier.values.tables import (
     DEFAULT_MIN_SIGNAL,
     CapabilitiesConfig,
@@ -22,8 +21,7 @@ from metier.values.tables import (
     ModelSettings,
     ToolSettings,
 )
-from metier.values.teams import Team
-from metier.values.trust import NOTHING
+from metier.values.trust import ALWAYS, NOTHING, ON_FIRST_USE
 
 if TYPE_CHECKING:
     from metier.config.database_url import DatabaseUrl

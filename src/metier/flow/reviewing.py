@@ -21,10 +21,10 @@ from metier.index.store import Store
 from metier.storage.places import user_room
 from metier.storage.reviewed_texts import ReviewedTexts
 from metier.values.files import Found, SourceGroup
-from metier.values.levels import ALWAYS, NEVER, ON_FIRST_USE
 from metier.values.listings import Standing
 from metier.values.outcomes import Issue
 from metier.values.reviews import Contents, Review, difference
+from metier.values.trust import ALWAYS, NEVER, ON_FIRST_USE
 
 if TYPE_CHECKING:
     from metier.flow.skill_contents import SkillNow

@@ -7,8 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from metier.config import Config
-from metier.core.extras import install_hint
-from metier.errors import ConfigError
+from metier.errors import ConfigError, install_hint
 from metier.flow.state import StateSettings, state_settings
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from metier.storage.workspace import ENCODED_BY, TAUGHT_BY
 from metier.values.candidates import claims_of
 from metier.values.documents import Document, Skill
 from metier.values.files import KINDS, Entry, Found, Kind, Reading
-from metier.values.levels import HELD
 from metier.values.listings import Stored
+from metier.values.trust import HELD
 
 _FRESH_NS = 2_000_000_000
 """A file changed this shortly before it was listed may change again within one clock tick."""

@@ -14,7 +14,7 @@ from mcp.types import (
 from metier.catalog import Catalog
 from metier.core.nearest import did_you_mean
 from metier.errors import MetierError, NotFoundError, UsageError
-from metier.mcp.catalog_pool import CatalogPool
+from metier.mcp.answers import CatalogPool
 from metier.mcp.tool import Context
 from metier.values.agents import AgentProfile
 

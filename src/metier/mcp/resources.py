@@ -19,8 +19,7 @@ from mcp.types import (
 from metier.catalog import Catalog
 from metier.core.paths import is_inside
 from metier.flow.reading import DEEP_REFERENCE
-from metier.mcp.answers import cursor_after, handle_of
-from metier.mcp.catalog_pool import CatalogPool
+from metier.mcp.answers import CatalogPool, cursor_after, handle_of
 from metier.mcp.files import SkillFolder
 from metier.mcp.hard_links import Owners
 from metier.mcp.tool import Context

@@ -18,8 +18,7 @@ from mcp.types import (
 from metier import __version__
 from metier.core.nearest import did_you_mean
 from metier.errors import NotFoundError
-from metier.mcp.answers import tool_error
-from metier.mcp.catalog_pool import CatalogPool
+from metier.mcp.answers import CatalogPool, tool_error
 from metier.mcp.prompts import Prompts
 from metier.mcp.resources import Resources
 from metier.mcp.skills import Skills
