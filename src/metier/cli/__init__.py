@@ -10,7 +10,7 @@ import click
 
 from metier import __version__
 from metier.cli.layout import colour_wanted
-from metier.cli.usage import shared_options, usage_message
+from metier.cli.shared_options import shared_options, usage_message
 from metier.core.nearest import nearest, suggestion
 from metier.core.paths import is_utf8
 from metier.core.process import (
@@ -100,7 +100,7 @@ _LIKENESS = 0.7
 """The least similarity of a typo to a command: `test` does not mean `trust`."""
 _MODULES = {
     "import": "import_documents",
-    "list": "documents",
+    "list": "list_documents",
     "run": "run_agent",
     "usage": "skill_usage",
 }

@@ -15,7 +15,7 @@ import click
 
 from metier.cli.review import Review
 from metier.cli.session import Session
-from metier.cli.shown import shipped_folder
+from metier.cli.shown_paths import shipped_folder
 from metier.errors import NotFoundError, install_hint
 
 _TASK = "Review the Python pull request"

@@ -18,7 +18,7 @@ from metier.cli.doctor_shared import Check, shared_checks
 from metier.cli.layout import flowed_here, words
 from metier.cli.refresh import failed_sources, review_notices
 from metier.cli.session import Session, counted, metier_command
-from metier.cli.shown import ShownPaths, which_and_why
+from metier.cli.shown_paths import ShownPaths, which_and_why
 from metier.config.owners import is_tracked
 from metier.config.tokens import token_counter
 from metier.errors import MetierError

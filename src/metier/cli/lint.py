@@ -9,7 +9,7 @@ import click
 
 from metier.cli.lint_options import LintOptions, lint_options
 from metier.cli.session import Session, counted, metier_command
-from metier.cli.shown import shown_file
+from metier.cli.shown_paths import shown_file
 from metier.config import Config
 from metier.errors import ConfigError, UsageError
 from metier.flow.boundary import untrusted_error
@@ -233,7 +233,7 @@ def _write(
 
 def _write_file(file: str, text: str) -> None:
     """Replace a file, or write to a pipe or device. Raises `OSError` and `UsageError`."""
-    from metier.storage.files import write_atomically  # few ask for it
+    from metier.storage.atomic_files import write_atomically  # few ask for it
 
     raw = text.encode(errors="backslashreplace")
     path = os.path.abspath(file)

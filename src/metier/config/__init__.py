@@ -14,7 +14,7 @@ from metier.config.layers import user_settings as user_settings
 from metier.storage.workspace import SETTINGS_FILE
 from metier.storage.workspace import find_workspace as find_workspace
 from metier.values.files import Kind, Team
-from metier.values.tables import (
+from metier.values.settings_tables import (
     DEFAULT_MIN_SIGNAL,
     CapabilitiesConfig,
     LintSettings,
@@ -26,7 +26,7 @@ from metier.values.trust import ALWAYS, NOTHING, ON_FIRST_USE
 if TYPE_CHECKING:
     from metier.config.database_url import DatabaseUrl
     from metier.values.own_rules import RuleSetting
-    from metier.values.running import ServerSetting
+    from metier.values.run_settings import ServerSetting
     from metier.values.settings import EncoderSettings, Mount, ProbeSetting, QueueSetting
 
 FILE_NAME = SETTINGS_FILE

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from metier.errors import ConfigError, NotFoundError, UsageError, install_hint
 from metier.flow.running import Agency
-from metier.flow.state import StateSettings
+from metier.flow.state_settings import StateSettings
 from metier.run.queue import (
     DEFAULT_PRIORITY,
     DEFAULT_QUEUE,

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from metier.config.lockfile import read_lock
-from metier.config.reviews import ReviewRecord
+from metier.config.review_record import ReviewRecord
 from metier.config.source_trust import level_of
 from metier.core.timestamps import now_iso
 from metier.discover.bundle import list_skill

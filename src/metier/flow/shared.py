@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from metier.config import Config
 from metier.errors import ConfigError, install_hint
-from metier.flow.state import StateSettings, state_settings
+from metier.flow.state_settings import StateSettings, state_settings
 
 if TYPE_CHECKING:
     from metier.flow.shared_decisions import PostgresDecisions

@@ -9,7 +9,7 @@ from metier.core.relevance import SCORERS
 from metier.values.checks import dotted
 from metier.values.files import Named, Team
 from metier.values.outcomes import Issue
-from metier.values.tables import CapabilitiesConfig
+from metier.values.settings_tables import CapabilitiesConfig
 
 _TABLE = "capabilities"
 

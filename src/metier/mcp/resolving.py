@@ -17,7 +17,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from metier.catalog import Catalog
 from metier.errors import UsageError
 from metier.mcp.answers import result, sendable
-from metier.mcp.tool import Args, Call, Context
+from metier.mcp.tool_calls import Args, Call, Context
 from metier.values.policy import PRESETS, Policy
 from metier.values.resolution import DECISIONS, Decision, Report
 

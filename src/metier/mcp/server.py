@@ -20,10 +20,10 @@ from metier.core.nearest import did_you_mean
 from metier.errors import NotFoundError
 from metier.mcp.answers import CatalogPool, tool_error
 from metier.mcp.prompts import Prompts
+from metier.mcp.reading_tools import READING
 from metier.mcp.resources import Resources
 from metier.mcp.skills import Skills
-from metier.mcp.tool import Call, Context, ServedTool
-from metier.mcp.tools import READING
+from metier.mcp.tool_calls import Call, Context, ServedTool
 
 NAME = "metier"
 INSTRUCTIONS = (

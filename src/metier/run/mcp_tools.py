@@ -16,7 +16,7 @@ from metier.run.server_text import ServerText, clean_schema, unusable
 from metier.run.tool import Tool, ToolCode, ToolContext, ToolError, one_line
 from metier.safety.addresses import check_address
 from metier.values.pins import ToolPin
-from metier.values.running import ServerSetting
+from metier.values.run_settings import ServerSetting
 
 if TYPE_CHECKING:
     import mcp.types as types

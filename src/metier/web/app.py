@@ -21,11 +21,11 @@ from metier.catalog import Catalog
 from metier.errors import MetierError, NotFoundError, TrustError, UsageError
 from metier.serving.endpoint import Endpoint
 from metier.web import pages as pages_folder
+from metier.web.catalog_threads import Reading
 from metier.web.event_answers import EventAnswers
 from metier.web.navigation import Navigation
 from metier.web.page import Action, Data, Page, Start, Stream
 from metier.web.query import Query, address
-from metier.web.reading import Reading
 from metier.web.rendering import PlainJson, html
 from metier.web.run_thread import RunThread
 from metier.web.security import CSRF, ENTER, Guard, Sessions, read_form

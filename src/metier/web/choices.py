@@ -10,7 +10,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from metier.web.rows import text_html
+from metier.web.table_html import text_html
 from metier.web.words import count, cut
 
 _OPEN = 4

@@ -18,7 +18,7 @@ from metier.run.models.offline import OfflineModel
 from metier.run.models.prices import price_in
 from metier.safety.addresses import check_address
 from metier.values.models import Model, ModelReply, ModelRequest, check_model
-from metier.values.running import ProviderSettings
+from metier.values.run_settings import ProviderSettings
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model as Client
