@@ -23,7 +23,7 @@ from metier.core.relevance import SCORERS
 from metier.flow.boundary import power_set, read_boundary, workspace_of
 from metier.flow.hook_log import read_decisions
 from metier.hook import skills
-from metier.hook.store import ReadOnlyCatalog
+from metier.hook.catalog_file import ReadOnlyCatalog
 from metier.select.cards import CardIndex
 from metier.storage.places import state_room
 from metier.values.capabilities import SelectionContext

@@ -18,7 +18,7 @@ from metier.flow.boundary import Boundary, open_boundary
 from metier.serving.endpoint import Endpoint
 from metier.serving.slow_clients import LIMITS, with_limits
 from metier.web.app import make_app
-from metier.web.reading import CatalogSource, Reading
+from metier.web.catalog_threads import CatalogSource, Reading
 from metier.web.security import Sessions
 
 HOST = "127.0.0.1:8766"

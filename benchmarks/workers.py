@@ -117,8 +117,8 @@ def _workers(root: Path, address: str, namespace: str, count: int) -> Iterator[N
 def serve(root: str, address: str, namespace: str) -> None:
     """A worker whose tool only waits; prints a line once it takes runs."""
     from metier import Catalog
-    from metier.flow.state import StateSettings
-    from metier.flow.workers import RunWorker, WorkerOptions
+    from metier.flow.state_settings import StateSettings
+    from metier.flow.worker import RunWorker, WorkerOptions
 
     async def wait() -> str:
         await asyncio.sleep(WAIT)

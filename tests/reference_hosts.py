@@ -6,7 +6,7 @@ from textwrap import fill
 
 from metier.hosts.known import HOSTS
 from metier.hosts.model import UNKNOWN, Host, Loading, Switch
-from metier.hosts.settings import SettingsFile
+from metier.hosts.settings_forms import SettingsFile
 
 _MARK = re.compile(r"(<!-- generated: ([a-z]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 _WITH_SKILLS = [host for host in HOSTS.values() if host.loading is not None]

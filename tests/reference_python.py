@@ -15,13 +15,12 @@ from metier.flow.run_stream import RunStream
 from metier.mcp import asgi_app
 from metier.resolve.report import Resolution
 from metier.run.models import ProviderSettings, model_for
-from metier.testing import RecordedModel, ScriptedModel, Workspace
-from metier.testing import checks as assertions
+from metier.testing import RecordedModel, ScriptedModel, Workspace, assertions
 from metier.values.agents import AgentMatch
 from metier.values.models import Message, ToolCall, ToolSpec
 from metier.values.resolution import Report
 from metier.values.rows import Row
-from metier.values.running import ModelOptions
+from metier.values.run_settings import ModelOptions
 from metier.values.runs import Failure, RunRow, Usage
 from metier.values.selection import Injection
 from metier.values.which import RankedDocument, Which

@@ -4,9 +4,9 @@ import json
 from typing import Any
 
 from metier.config import Config
+from metier.config.layers import VARIABLES
 from metier.config.settings import CAPABILITIES, CLASSES, SETTINGS, class_of
-from metier.config.variables import VARIABLES
-from metier.values.tables import CapabilitiesConfig
+from metier.values.settings_tables import CapabilitiesConfig
 
 MEANINGS = {
     "disabled": "names, handles or full ids of skills that are never used",

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from metier.flow.shared import SharedState
-from metier.flow.state import StateSettings
+from metier.flow.state_settings import StateSettings
 
 PASSWORD = "hunter2-never-shown"
 

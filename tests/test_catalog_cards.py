@@ -27,7 +27,7 @@ from metier.select.cards import CardIndex, register_scorer
 from metier.values.documents import Card
 from metier.values.outcomes import Issue
 from metier.values.selection import Injection
-from metier.values.tables import CapabilitiesConfig
+from metier.values.settings_tables import CapabilitiesConfig
 from soak import examples
 
 pytestmark = pytest.mark.slow

@@ -21,8 +21,8 @@ from metier.flow.examples import MOST_RECORDED
 from metier.hosts.folders import FOLDERS
 from metier.hosts.known import HOSTS
 from metier.index.learned import MOST_LESSONS
-from metier.index.ranked import MOST_EXAMPLES
-from metier.values.tables import CapabilitiesConfig
+from metier.index.rank_index import MOST_EXAMPLES
+from metier.values.settings_tables import CapabilitiesConfig
 from proofs import PAGE, page
 from reference import (
     DOCS,

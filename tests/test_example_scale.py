@@ -11,7 +11,7 @@ import yaml
 
 from conftest import REPOSITORY
 from metier.cli import group
-from metier.config.variables import VARIABLES
+from metier.config.layers import VARIABLES
 
 EXAMPLE = REPOSITORY / "examples" / "scale"
 

@@ -18,7 +18,7 @@ import pytest
 
 from conftest import REPOSITORY
 from mcp_served import ENOUGH, METIER, environment
-from metier.web.opening import way_in
+from metier.web.open_browser import way_in
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page

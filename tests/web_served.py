@@ -11,7 +11,7 @@ from metier.config import Config
 from metier.flow.boundary import Boundary, open_boundary
 from metier.serving.endpoint import Endpoint
 from metier.web.app import make_app
-from metier.web.reading import CatalogSource, Reading
+from metier.web.catalog_threads import CatalogSource, Reading
 from metier.web.security import Sessions
 
 PORT = 8766

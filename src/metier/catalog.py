@@ -24,7 +24,7 @@ from metier.flow.reading import (
 )
 from metier.flow.report_methods import ReportMethods
 from metier.flow.run_methods import RunMethods
-from metier.flow.state import is_shared
+from metier.flow.state_settings import is_shared
 from metier.index.refresh import OnProgress, refresh_documents
 from metier.index.skills import SkillRepository
 from metier.index.store import Store

@@ -133,3 +133,8 @@ class ContractError(MetierError):
     def __init__(self, message: str, *, position: int, hint: str = "") -> None:
         super().__init__(message, where=f"character {position + 1}", hint=hint)
         self.position = position
+
+
+def install_hint(extra: str) -> str:
+    """The same for every way to install metier: the page has the command of each."""
+    return f"install metier with its extra '{extra}' (docs/install.md)"

@@ -18,7 +18,7 @@ from cli.unprivileged import POSSIBLE, run_unprivileged
 from conftest import Workspace, record_of
 from metier.catalog import Catalog
 from metier.cli import COMMANDS, group, run
-from metier.cli.usage import usage_message
+from metier.cli.shared_options import usage_message
 from metier.errors import DamagedError
 from metier.values.files import LARGEST
 

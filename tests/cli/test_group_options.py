@@ -10,7 +10,7 @@ import pytest
 from conftest import Workspace
 from metier.cli import MOVED, group, run
 from metier.cli.session import names_from_catalog
-from metier.cli.usage import shared_options
+from metier.cli.shared_options import shared_options
 from reference import all_commands
 
 WITHOUT = {"demo", "completion"}

@@ -8,7 +8,7 @@ import pytest
 from metier.cli.session import Session
 from metier.cli.worker_view import StatusLine, status
 from metier.errors import StoreError
-from metier.flow.workers import Counts
+from metier.flow.worker import Counts
 
 
 class Busy:

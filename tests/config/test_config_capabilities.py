@@ -15,7 +15,7 @@ from metier.config.capabilities import (
 )
 from metier.errors import ConfigError
 from metier.values.capabilities import SourceSetting
-from metier.values.tables import CapabilitiesConfig, LogLevel, RolloutMode
+from metier.values.settings_tables import CapabilitiesConfig, LogLevel, RolloutMode
 
 PIN = "0123456789abcdef" * 4
 

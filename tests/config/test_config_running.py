@@ -6,7 +6,7 @@ import pytest
 
 from metier.config import load_config
 from metier.errors import ConfigError
-from metier.values.running import ModelOptions
+from metier.values.run_settings import ModelOptions
 
 
 def settings(folder: Path, text: str) -> Path:

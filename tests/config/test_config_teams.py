@@ -7,7 +7,7 @@ import pytest
 from metier.config import load_config, read_settings
 from metier.config.powers import power_settings
 from metier.errors import ConfigError
-from metier.values.teams import NO_TEAM, Team, team_of
+from metier.values.files import NO_TEAM, Team, team_of
 
 
 def teams(folder: Path, text: str, *, is_trusted: bool = True) -> tuple[Team, ...]:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from metier.config.mcp_pins import McpPins
 from metier.values.pins import ServerPin, ToolPin, start_of
-from metier.values.running import ServerSetting
+from metier.values.run_settings import ServerSetting
 
 NAMES = st.sampled_from(["find", "buy", "__proto__", "Find", "find ", "tëa", "\ud800"])
 PINS = st.builds(

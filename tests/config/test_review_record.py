@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metier.config.reviews import ReviewRecord
+from metier.config.review_record import ReviewRecord
 from metier.errors import ConfigError
 from metier.values.reviews import Contents, Review
 

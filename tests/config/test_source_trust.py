@@ -10,7 +10,7 @@ from metier.config import Config, load_config
 from metier.config.source_trust import is_all_trusted, level_of
 from metier.errors import ConfigError
 from metier.values.files import Found, Origin, Root, SourceGroup
-from metier.values.levels import LEVELS
+from metier.values.trust import LEVELS
 
 
 def found(

@@ -8,7 +8,7 @@ from metier.core.ranking import Document, Pool
 from metier.core.terms import plain_words, searchable, terms
 from metier.core.weights import stored_weight
 from metier.core.word_table import shipped_table
-from metier.index.ranked import field_weights
+from metier.index.rank_index import field_weights
 
 
 class Text(NamedTuple):

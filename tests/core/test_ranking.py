@@ -23,7 +23,7 @@ from metier.core.ranking import (
 )
 from metier.core.weights import WEIGHTS, by_length, idf, saturated, stored_weight
 from metier.core.word_table import cosine, shipped_table
-from metier.values.tables import CapabilitiesConfig
+from metier.values.settings_tables import CapabilitiesConfig
 from soak import examples
 
 THRESHOLD = CapabilitiesConfig().skill_threshold

@@ -14,8 +14,8 @@ from metier.catalog import Catalog
 from metier.cli import run
 from metier.config import Config
 from metier.errors import NotFoundError
+from metier.mcp.reading_tools import _skill_list
 from metier.mcp.skills import skill_entry
-from metier.mcp.tools import _skill_list
 from metier.mcp.uris import find_skill, skill_uri
 from metier.values.rows import Row
 

@@ -15,16 +15,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metier.discover.sources.cache import SourceCache
-from metier.discover.sources.cards import LARGEST, CardSource, SourcedCard, file_stem
 from metier.discover.sources.database import MOST_CARDS, DatabaseSource
 from metier.discover.sources.local import LocalSource
 from metier.discover.sources.remote import RemoteSource
+from metier.discover.sources.source import LARGEST, CardSource, SourcedCard, file_stem
 from metier.discover.sources.sync import source_folders, source_of, sync_sources
 from metier.errors import ConfigError, SourceError
 from metier.storage.room import Room
 from metier.values.capabilities import SourceSetting
 from metier.values.outcomes import Issue
-from metier.values.tables import CapabilitiesConfig
+from metier.values.settings_tables import CapabilitiesConfig
 
 pytestmark = pytest.mark.slow
 

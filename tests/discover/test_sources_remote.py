@@ -16,8 +16,8 @@ from urllib.parse import unquote
 
 import pytest
 
-from metier.discover.sources.cards import LARGEST
 from metier.discover.sources.remote import RemoteSource
+from metier.discover.sources.source import LARGEST
 from metier.discover.sources.sync import source_folders, sync_sources
 from metier.errors import SourceError
 from metier.storage.room import Room

@@ -4,8 +4,7 @@ import pytest
 
 from conftest import Workspace
 from metier.discover.walk import discover
-from metier.values.files import Origin, Root
-from metier.values.teams import Team
+from metier.values.files import Origin, Root, Team
 
 TEAM = Team("a", "teams/a")
 

@@ -7,7 +7,7 @@ import pytest
 
 from metier.core.encoders import EncoderError
 from metier.encode.cache import CACHE_FILE, VectorCache
-from metier.encode.limits import LateError, within
+from metier.encode.time_limit import LateError, within
 from metier.storage.room import Room
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from conftest import Workspace
 from metier.catalog import Catalog
 from metier.config import Config
-from metier.config.reviews import ReviewRecord
+from metier.config.review_record import ReviewRecord
 from metier.flow.boundary import Boundary
 from metier.flow.reviews import Reviewed
 from metier.values.rows import Row

@@ -15,7 +15,7 @@ from metier.load import load_folder
 from metier.select.cards import CardIndex, calculate_relevance_score
 from metier.values.capabilities import BootstrapFile, SelectionContext
 from metier.values.documents import Card
-from metier.values.tables import CapabilitiesConfig
+from metier.values.settings_tables import CapabilitiesConfig
 
 ABOUT = SelectionContext(recent_messages=["deploy"])
 

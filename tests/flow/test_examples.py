@@ -14,8 +14,8 @@ from conftest import Workspace
 from metier import Catalog
 from metier.errors import StoreError
 from metier.flow import examples as flow_examples
+from metier.hook.catalog_file import ReadOnlyCatalog
 from metier.hook.skills import suggest
-from metier.hook.store import ReadOnlyCatalog
 from metier.index import learned
 from metier.values.which import RankedDocument
 

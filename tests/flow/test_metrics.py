@@ -7,7 +7,7 @@ import pytest
 
 from conftest import REPOSITORY
 from metier.flow.metrics import Metrics, pages_of
-from metier.flow.workers import Counts
+from metier.flow.worker import Counts
 from metier.values.runs import Event, Usage
 
 

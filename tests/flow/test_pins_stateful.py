@@ -19,13 +19,13 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 from metier.config import Config
 from metier.config.mcp_pins import SECTION, McpPins
-from metier.config.reviews import ReviewRecord
+from metier.config.review_record import ReviewRecord
 from metier.errors import ConfigError
 from metier.flow.boundary import Boundary
 from metier.flow.mcp_review import McpReviews, ServerReview
 from metier.run.tools import ToolExecutor, connected
 from metier.values.agents import ToolResult
-from metier.values.running import ServerSetting
+from metier.values.run_settings import ServerSetting
 from metier.values.trust import Trust
 from run.served_in_process import served
 from soak import SOAK

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from flow.reviewed import Shop
-from metier.config.reviews import ReviewRecord
+from metier.config.review_record import ReviewRecord
 from metier.discover import bundle
 from metier.errors import NotFoundError
 from metier.flow.reviewing import Reviewing

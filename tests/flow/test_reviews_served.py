@@ -7,9 +7,9 @@ import pytest
 from flow.reviewed import Shop
 from metier.catalog import Catalog
 from metier.errors import MetierError
+from metier.hook.catalog_file import ReadOnlyCatalog
 from metier.hook.skills import CHANGED, skills_named, suggest
-from metier.hook.store import ReadOnlyCatalog
-from metier.mcp.files import SkillFolder
+from metier.mcp.skill_files import SkillFolder
 from metier.mcp.skills import skill_entry
 from metier.storage.places import state_room
 

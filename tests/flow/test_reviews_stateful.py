@@ -25,7 +25,7 @@ from hypothesis.stateful import (
 from flow.reviewed import Shop
 from metier.config import load_config
 from metier.config.lockfile import lock_path, write_lock
-from metier.values.levels import LEVELS
+from metier.values.trust import LEVELS
 from soak import SOAK
 
 NAMES = ("own-a", "own-b", "team-a", "team-b")

@@ -25,8 +25,8 @@ from metier.flow.queueing import (
 )
 from metier.flow.shared import SharedState
 from metier.flow.shared_health import Health, shared_health
-from metier.flow.state import StateSettings
-from metier.flow.workers import MOST_RETURNS, RETURN_SECONDS, RunWorker, WorkerOptions
+from metier.flow.state_settings import StateSettings
+from metier.flow.worker import MOST_RETURNS, RETURN_SECONDS, RunWorker, WorkerOptions
 from metier.run.dbos_queue import DbosQueue
 from metier.run.dbos_worker import Execute
 from metier.run.postgres_migrations import MIGRATIONS
@@ -139,7 +139,7 @@ class Bench:
 @pytest.fixture
 def bench(workspace: Workspace, postgres: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
     monkeypatch.setenv("METIER_STATE_URL", postgres)
-    monkeypatch.setattr("metier.flow.workers.DbosWorker", Hands)
+    monkeypatch.setattr("metier.flow.worker.DbosWorker", Hands)
     with closing(Bench(workspace, postgres)) as made:
         yield made
 

@@ -16,7 +16,7 @@ from metier.flow.hook_log import decisions_of
 from metier.flow.reports import Reports
 from metier.flow.shared import SharedState
 from metier.flow.shipping import FILE, ship_decisions, ship_from
-from metier.flow.state import StateSettings
+from metier.flow.state_settings import StateSettings
 from metier.resolve.reliability import WINDOW
 from metier.storage.hook_files import DECISIONS, OLDER_DECISIONS
 from metier.storage.places import state_room

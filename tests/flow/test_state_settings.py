@@ -10,7 +10,7 @@ from metier.config.described import described
 from metier.config.layers import user_settings
 from metier.errors import ConfigError
 from metier.flow.boundary import power_set, read_boundary
-from metier.flow.state import (
+from metier.flow.state_settings import (
     StateSettings,
     settings_for,
     state_settings,

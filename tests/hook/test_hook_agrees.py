@@ -19,14 +19,14 @@ from metier.core.ranking import BY_MEANING, SMALL_POOL
 from metier.core.relevance import recent
 from metier.flow.which import SkillQuestion, which_comes
 from metier.hook.cards import ConsideredCard, choose_cards
+from metier.hook.catalog_file import ReadOnlyCatalog
 from metier.hook.request import LOOKED_AT
 from metier.hook.skills import suggest
-from metier.hook.store import ReadOnlyCatalog
 from metier.hosts import HOOKED
 from metier.index.cards import stored_cards
 from metier.select.cards import CardIndex
 from metier.values.capabilities import SelectionContext
-from metier.values.tables import CapabilitiesConfig
+from metier.values.settings_tables import CapabilitiesConfig
 from soak import examples
 
 pytestmark = pytest.mark.slow

@@ -27,7 +27,7 @@ from hook.hooks import (
     skill_lines,
 )
 from hook.transcripts import claude_lines, codex_lines, gemini_text, transcript
-from metier.hook.store import ReadOnlyCatalog
+from metier.hook.catalog_file import ReadOnlyCatalog
 from metier.storage.lightjson import dump, parse, quoted_short
 from metier.storage.places import user_room
 from soak import examples

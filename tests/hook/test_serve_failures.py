@@ -29,9 +29,9 @@ from hook.hooks import (
     references,
 )
 from metier.__main__ import main
+from metier.hook.catalog_file import ReadOnlyCatalog
 from metier.hook.journal import Journal
 from metier.hook.serve import _warn
-from metier.hook.store import ReadOnlyCatalog
 from metier.index.migrations import MIGRATIONS
 from soak import examples
 

@@ -24,8 +24,8 @@ from metier.catalog import Catalog
 from metier.config.record import TrustRecord
 from metier.discover.sources.remote import RemoteSource
 from metier.flow.boundary import read_boundary
+from metier.hook.catalog_file import ReadOnlyCatalog
 from metier.hook.journal import Journal
-from metier.hook.store import ReadOnlyCatalog
 from metier.storage.places import state_room
 from metier.storage.secret import workspace_secret
 

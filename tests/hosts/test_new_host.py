@@ -24,8 +24,8 @@ from metier.hosts.events import Event, Fired, Reader, Session, Wanted
 from metier.hosts.model import (
     Hook, Host, Key, Listing, Loading, Mark, SentListing, SkillFolder, Switch, Transcripts,
 )
-from metier.hosts.settings import Entry, ServerList, SettingsFile
-from metier.hosts.shown import Listing as Shown, Rule, Shown as Line, Skill
+from metier.hosts.settings_forms import Entry, ServerList, SettingsFile
+from metier.hosts.listing_types import Listing as Shown, Rule, Shown as Line, Skill
 from metier.hosts.skill_settings import HostSettings, SkillSettings, merged_at
 from metier.hosts.starting import Start, Started, Surroundings
 from metier.hosts.tools import HostTools, skill_tool

@@ -16,7 +16,7 @@ from metier.core.ranking import BY_WORDS, SMALL_POOL, Ranked, Task, rank
 from metier.index.array_pools import ArrayPool
 from metier.index.cached_pools import CachedPool, Memory
 from metier.index.store import Store
-from metier.storage.pool import StoredPool
+from metier.storage.rank_pool import StoredPool
 
 WORDS = [
     "parse", "table", "tables", "invoice", "chart", "deploy", "cloud", "query", "Größe", "数字表",

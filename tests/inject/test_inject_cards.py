@@ -24,7 +24,7 @@ from metier.inject.sanitize import sanitize_capability_content
 from metier.values.capabilities import BootstrapFile
 from metier.values.documents import Card
 from metier.values.selection import Scored
-from metier.values.tables import CapabilitiesConfig
+from metier.values.settings_tables import CapabilitiesConfig
 
 LOGGER = "metier.capabilities"
 SECRET = b"of this workspace"

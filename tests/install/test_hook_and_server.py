@@ -11,7 +11,7 @@ from hypothesis import settings as profile
 from hypothesis import strategies as st
 
 from metier.hosts.known import HOOKS, SERVERS
-from metier.hosts.settings import Scope
+from metier.hosts.settings_forms import Scope
 from metier.install.changes import BACKUP, Plan, apply
 from metier.install.plans import make_plan
 

@@ -14,7 +14,7 @@ import pytest
 
 from metier.errors import MetierError, UsageError
 from metier.hosts.known import HOOKS
-from metier.hosts.settings import Entry, Scope, SettingsFile
+from metier.hosts.settings_forms import Entry, Scope, SettingsFile
 from metier.install.changes import BACKUP, Plan, apply
 from metier.install.commands import around, shell_words
 from metier.install.plans import make_plan, path_of

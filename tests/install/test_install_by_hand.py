@@ -9,7 +9,7 @@ import pytest
 
 from metier.errors import UsageError
 from metier.hosts.known import HOOKS
-from metier.hosts.settings import Entry
+from metier.hosts.settings_forms import Entry
 from metier.install.changes import BACKUP, Plan, apply
 from metier.install.commands import is_by_hand
 from metier.install.plans import make_plan

@@ -12,7 +12,7 @@ from cli.printed import run_here
 from mcp_served import ENOUGH, METIER, environment
 from metier.errors import UsageError
 from metier.hosts.known import SERVERS
-from metier.hosts.settings import Scope
+from metier.hosts.settings_forms import Scope
 from metier.install.changes import BACKUP, Plan, apply
 from metier.install.plans import make_plan
 

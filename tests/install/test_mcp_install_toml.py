@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metier.errors import UsageError
-from metier.install import toml
+from metier.install import toml_edits
 from metier.install.changes import Plan, apply
 from metier.install.plans import make_plan
 
@@ -267,15 +267,15 @@ def toml_texts(draw: st.DrawFn) -> str:
 
 @given(toml_texts())
 def test_toml_with_the_table_says_the_same_besides_or_nothing_is_done(text: str) -> None:
-    before = toml.parse(text)
+    before = toml_edits.parse(text)
     try:
-        new = toml.add(text, WAY, TABLE)
+        new = toml_edits.add(text, WAY, TABLE)
     except ValueError:
         return
-    after = toml.parse(new)
+    after = toml_edits.parse(new)
     assert after["mcp_servers"].pop("metier") == TABLE
     assert {**after, "mcp_servers": after["mcp_servers"] or None} == {
         **before,
         "mcp_servers": before.get("mcp_servers") or None,
     }
-    assert toml.same(toml.remove(new, WAY), text)
+    assert toml_edits.same(toml_edits.remove(new, WAY), text)

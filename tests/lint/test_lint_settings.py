@@ -12,7 +12,7 @@ from metier.config.capabilities import read_capabilities
 from metier.findings import CODES
 from metier.lint.settings import SettingsFile, lint_capabilities
 from metier.values.outcomes import Issue
-from metier.values.tables import CapabilitiesConfig
+from metier.values.settings_tables import CapabilitiesConfig
 
 CARDS = ("web-search", "billing")
 CARD = "---\nid: web-search\nname: S\ndescription: D\ntriggers: {keywords: [web]}\n---\n"

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lsprotocol.types import Position
 
-from metier.lsp.answers import changed_part
 from metier.lsp.positions import Lines
+from metier.lsp.protocol_values import changed_part
 
 TEXTS = st.text(st.sampled_from("ab 😀字\u2028\x0c\r\n-:"), max_size=40)
 ENCODINGS = st.sampled_from(["utf-8", "utf-16", "utf-32"])

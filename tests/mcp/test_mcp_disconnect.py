@@ -14,7 +14,7 @@ import pytest
 from conftest import Workspace
 from mcp_served import ENOUGH, refreshed
 from metier.catalog import Catalog
-from metier.mcp.catalog_pool import CatalogPool
+from metier.mcp.answers import CatalogPool
 from metier.mcp.http import Guard, serve_http
 from metier.mcp.server import make_server
 from metier.serving.endpoint import Endpoint

@@ -11,7 +11,7 @@ import pytest
 from conftest import Workspace
 from mcp_node import NODE, install_clients
 from mcp_served import METIER, environment, example, over_http
-from metier.mcp.files import MOST_SENT
+from metier.mcp.skill_files import MOST_SENT
 
 SECONDS = 60
 OLD = ("inspector-1", "cli/build/cli.js", ())

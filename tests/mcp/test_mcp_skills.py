@@ -26,7 +26,7 @@ from mcp_sep2640 import (
 )
 from mcp_served import ERAS, asked, server_over
 from metier.mcp import skills
-from metier.mcp.files import MOST_BYTES, MOST_FILES, MOST_SENT
+from metier.mcp.skill_files import MOST_BYTES, MOST_FILES, MOST_SENT
 
 pytestmark = pytest.mark.slow
 

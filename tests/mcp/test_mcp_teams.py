@@ -10,7 +10,7 @@ from mcp.server.lowlevel import Server
 from conftest import Workspace
 from mcp_served import asked, called, data_of, refreshed
 from metier.mcp.serve import serving
-from metier.values.teams import Team
+from metier.values.files import Team
 
 
 @pytest.fixture

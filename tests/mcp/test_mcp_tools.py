@@ -18,7 +18,7 @@ from metier.cli.mcp import opened
 from metier.cli.session import Session
 from metier.mcp.answers import result, schema
 from metier.mcp.serve import serving
-from metier.mcp.tool import AnswerCache
+from metier.mcp.tool_calls import AnswerCache
 from metier.values.settings import ProbeSetting
 
 pytestmark = pytest.mark.slow
@@ -202,7 +202,7 @@ def test_a_policy_takes_numbers_as_numbers_and_as_texts(
 
 
 def test_only_so_many_answers_are_cached(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("metier.mcp.tool.MOST_CACHED", 10_000)
+    monkeypatch.setattr("metier.mcp.tool_calls.MOST_CACHED", 10_000)
     memory = AnswerCache()
     for number in range(100):
         memory.add(f"{number}", result({"text": "x" * 900}))

@@ -26,7 +26,7 @@ from mcp_served import asked, called, data_of, refreshed, server_over
 from metier.errors import NotFoundError
 from metier.index.documents import list_documents
 from metier.mcp.answers import protocol_error
-from metier.mcp.files import SkillFolder
+from metier.mcp.skill_files import SkillFolder
 from metier.mcp.uris import LONGEST, find_skill, segments_of, skill_uri, uri_of
 from soak import examples
 

@@ -14,10 +14,10 @@ from metier.core.arrays import numpy_arrays
 from metier.core.stems import stems
 from metier.resolve import AliasTable, AliasTables, resolve
 from metier.resolve.scoring import Words, composite, history_multiplier, rounded, skill_score
-from metier.values import scoring
+from metier.values import score_numbers
 from metier.values.candidates import Candidate
 from metier.values.contracts import Mode
-from metier.values.scoring import MATCH_SCORES
+from metier.values.score_numbers import MATCH_SCORES
 from resolve.resolution_scores import aliases_of, candidate, provider, row_of
 from soak import examples
 
@@ -97,8 +97,8 @@ def test_every_constant_is_the_number_of_the_spec() -> None:
         "HISTORY": {"least": 0.70, "most": 1.00, "slope": 0.30},
         "DECIMALS": 12,
     }
-    names = [name for name in vars(scoring) if name.isupper() and not name.startswith("_")]
-    assert {name: getattr(scoring, name) for name in names} == expected
+    names = [name for name in vars(score_numbers) if name.isupper() and not name.startswith("_")]
+    assert {name: getattr(score_numbers, name) for name in names} == expected
 
 
 # Matches

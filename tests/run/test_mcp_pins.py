@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from metier.config.mcp_pins import SECTION, McpPins
-from metier.config.reviews import ReviewRecord
+from metier.config.review_record import ReviewRecord
 from metier.errors import TrustError
 from metier.run.mcp_tools import listed_tools, mcp_tools
 from metier.run.server_text import LONGEST_DESCRIPTION
@@ -18,7 +18,7 @@ from metier.run.tools import ToolExecutor, connected
 from metier.values.agents import ToolResult
 from metier.values.models import ToolSpec
 from metier.values.pins import ServerPin, start_of
-from metier.values.running import ServerSetting
+from metier.values.run_settings import ServerSetting
 from run.changing_server import SERVER
 
 pytestmark = pytest.mark.slow

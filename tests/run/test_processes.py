@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from metier.run.commands import run_process
+from metier.run.command_tools import run_process
 
 BOUND = 20.0
 """Seconds after which a cancelled command counts as stuck."""

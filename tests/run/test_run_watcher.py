@@ -8,7 +8,7 @@ from contextlib import closing
 import psycopg
 
 from metier.run.postgres_store import PostgresRunStore
-from metier.run.watching import RunWatcher
+from metier.run.postgres_watching import RunWatcher
 from metier.values.runs import Failure, RunRecord, StepRecord
 
 PATIENCE = 30.0

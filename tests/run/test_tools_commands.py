@@ -14,12 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metier.errors import UsageError
-from metier.run import commands
-from metier.run.commands import run_process
+from metier.run import command_tools
+from metier.run.command_tools import run_process
 from metier.run.tool import Tool, ToolContext, ToolError
 from metier.run.tools import ToolExecutor
 from metier.values.agents import ToolResult
-from metier.values.running import CommandSetting
+from metier.values.run_settings import CommandSetting
 
 pytestmark = pytest.mark.slow
 
@@ -31,7 +31,7 @@ SHOW = (*PYTHON, "import json, sys; print(json.dumps(sys.argv[1:]))")
 
 
 def command_tool(name: str, argv: Iterable[Any], *, workspace: str, **more: Any) -> Tool:
-    return commands.command_tool(CommandSetting(name, tuple(argv), **more), workspace)
+    return command_tools.command_tool(CommandSetting(name, tuple(argv), **more), workspace)
 
 
 def run(tool: Tool, args: Any, context: ToolContext | None = None) -> ToolResult:

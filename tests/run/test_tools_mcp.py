@@ -16,7 +16,7 @@ from metier.run.mcp_tools import mcp_tools
 from metier.run.tool import Tool, ToolContext
 from metier.run.tools import Consent, ToolExecutor
 from metier.values.agents import ToolResult
-from metier.values.running import ServerSetting
+from metier.values.run_settings import ServerSetting
 from run.served_in_process import Served, served
 
 pytestmark = pytest.mark.slow

@@ -14,10 +14,10 @@ from metier.config import Config
 from metier.config.secret_values import secret_values
 from metier.flow.redacted_events import redacted_events
 from metier.safety.redactor import NOTHING, Redactor
-from metier.values.running import CommandSetting, ProviderSettings, ServerSetting
+from metier.values.run_settings import CommandSetting, ProviderSettings, ServerSetting
 from metier.values.runs import Event, Failure, RunRecord
 from metier.values.settings import EncoderSettings
-from metier.values.tables import ModelSettings, ToolSettings
+from metier.values.settings_tables import ModelSettings, ToolSettings
 
 SECRETS = st.text(st.characters(codec="utf-8"), min_size=8).filter(
     lambda text: text not in "[secret]"

@@ -4,8 +4,8 @@ import pytest
 
 from metier.config import Config
 from metier.config.consent import consented
-from metier.values.running import CommandSetting, ServerSetting
-from metier.values.tables import ToolSettings
+from metier.values.run_settings import CommandSetting, ServerSetting
+from metier.values.settings_tables import ToolSettings
 from metier.values.trust import Consent, Trust
 
 TRUSTED = Trust("trusted", consents=frozenset([Consent("deploy", "d", "worker")]))

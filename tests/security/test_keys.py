@@ -19,7 +19,7 @@ from metier.run.tool import Tool
 from metier.run.tools import ToolExecutor, connected
 from metier.values.agents import ToolResult
 from metier.values.models import Message, ModelReply, ModelRequest
-from metier.values.running import ServerSetting
+from metier.values.run_settings import ServerSetting
 
 pytestmark = pytest.mark.slow
 

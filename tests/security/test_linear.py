@@ -25,7 +25,7 @@ from metier.discover.sources import remote
 from metier.errors import ContractError
 from metier.flow.references import References, Renames
 from metier.inject.sanitize import sanitize_capability_content
-from metier.install import plugins, splice, toml
+from metier.install import js_plugins, splice, toml_edits
 from metier.lint import skills
 from metier.lint.agents import lint_agent, validate_agent
 from metier.lint.fix import fix
@@ -42,7 +42,7 @@ from metier.parse.contract import parse_contract
 from metier.parse.ordinary import ordinary_values
 from metier.parse.skills import parse_skill
 from metier.resolve.aliases import parse_alias_table
-from metier.run import commands, mcp_tools, tool
+from metier.run import command_tools, mcp_tools, tool
 from metier.run.ledger import Ledger
 from metier.run.models import connect
 from metier.run.models.offline import arguments_of, value_of
@@ -54,7 +54,7 @@ from metier.values import checks
 from metier.values.agents import CheckpointSettings, Limits
 from metier.values.outcomes import Issue
 from metier.values.runs import Claim, StepRecord
-from metier.values.tables import CapabilitiesConfig
+from metier.values.settings_tables import CapabilitiesConfig
 
 pytestmark = pytest.mark.slow
 
@@ -425,9 +425,9 @@ def aliases(text: str) -> object:
          lambda n: "{" + ", ".join(f'"{one}": 1' for one in [*range(n), n - 1]) + "}"),
     Case("indentation", lambda text: splice.add(text, [], 1, key="k"),
          lambda n: "{" + "\n " * n + "\n" + " " * n + '"a": 1}'),
-    Case("rows", lambda text: toml.remove(text, ["t"]),
+    Case("rows", lambda text: toml_edits.remove(text, ["t"]),
          lambda n: "a = [\n" + "[1],\n" * n + "]\n[t]\nb = 1\n", 200),
-    Case("toml", lambda text: toml.remove(text, ["t"]),
+    Case("toml", lambda text: toml_edits.remove(text, ["t"]),
          lambda n: "[t]\na = 1\n" + "".join(f"[t.a{one}]\nb = 1\n" for one in range(n)), 200),
     Case("aliases", aliases, lambda n: '{"aliases": {' + ", ".join(
         f'"A{one}": []' for one in range(n)) + "}}", 500),
@@ -498,11 +498,11 @@ def test_what_each_turn_of_a_long_loop_sees() -> None:
 
 SEARCHES: dict[str, Callable[[str], object]] = {
     "files in a command line": powers._PARTS.findall,
-    "command of a shim": plugins._COMMAND.search,
+    "command of a shim": js_plugins._COMMAND.search,
     "indentation of a host's file": splice._FIRST_INDENT.search,
     "space in a host's file": splice._SPACE.match,
     "tags": re.compile(skills._TAG).search,
-    "places in a command": commands._PLACEHOLDER.findall,
+    "places in a command": command_tools._PLACEHOLDER.findall,
     "sections of a docstring": tool._SECTION.split,
     "parameters of a docstring": tool._PARAMETER.match,
     "names of a server's tools": lambda text: mcp_tools._ILLEGAL.sub("_", text),

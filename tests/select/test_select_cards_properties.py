@@ -22,7 +22,7 @@ from metier.select.cards import (
 )
 from metier.values.capabilities import SelectionContext
 from metier.values.documents import Card
-from metier.values.tables import CapabilitiesConfig
+from metier.values.settings_tables import CapabilitiesConfig
 
 pytestmark = pytest.mark.slow
 

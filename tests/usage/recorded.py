@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from metier.hosts.events import Event, Fired, Prompt, Session, Unparsed
-from metier.usage.readers import READERS
+from metier.usage import READERS
 
 SESSION = "0b6f5f0e-7d0c-4a77-9d4e-2f8f6f6b1c55"
 WORKSPACE = "/work/shop"

@@ -10,7 +10,7 @@ import pytest
 
 from metier.hosts.events import Compacted
 from metier.hosts.transcript_files import UserFolders
-from metier.usage.readers import READERS
+from metier.usage import READERS
 from usage.recorded import (
     SESSION,
     WORKSPACE,

@@ -20,10 +20,10 @@ from mcp_served import METIER, environment
 from metier.cli.web import command
 from metier.errors import UsageError
 from metier.serving.endpoint import Endpoint
-from metier.web import opening
+from metier.web import open_browser
 
 ENOUGH = 60.0
-SCHEMAS = Path(opening.__file__).parents[1] / "schemas"
+SCHEMAS = Path(open_browser.__file__).parents[1] / "schemas"
 
 
 @contextmanager
@@ -119,12 +119,12 @@ def test_the_browser_gets_a_file_and_no_token(monkeypatch: pytest.MonkeyPatch) -
         return True
 
     monkeypatch.setattr("webbrowser.open", browse)
-    with opening.way_in("http://127.0.0.1:1/enter?token=secret") as file:
-        assert opening.open_browser(file)
+    with open_browser.way_in("http://127.0.0.1:1/enter?token=secret") as file:
+        assert open_browser.open_browser(file)
     assert given[0].startswith("file:///")
     assert "secret" not in given[0]
 
 
 def test_there_is_no_browser_without_a_screen() -> None:
-    assert not opening.has_browser({}) or sys.platform in ("darwin", "win32")
-    assert opening.has_browser({"DISPLAY": ":0"})
+    assert not open_browser.has_browser({}) or sys.platform in ("darwin", "win32")
+    assert open_browser.has_browser({"DISPLAY": ":0"})

@@ -9,7 +9,7 @@ from conftest import Workspace
 from metier.catalog import Catalog
 from metier.config import Config
 from metier.flow.listing_changes import lost_text
-from metier.hosts.shown import Skill
+from metier.hosts.listing_types import Skill
 from web_served import Inspected, inspected
 
 HOSTILE = "<script>alert(1)</script> \u202etxet " + "x" * 3_000

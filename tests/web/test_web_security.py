@@ -11,7 +11,7 @@ from metier.serving.endpoint import Endpoint
 from metier.web import security
 from metier.web.app import all_pages
 from metier.web.markdown import rendered
-from metier.web.opening import way_in
+from metier.web.open_browser import way_in
 from web_served import ORIGIN, PORT, Inspected, inspected
 
 STATIC = Path(security.__file__).parent / "static"

@@ -10,12 +10,16 @@ import click
 
 from metier import __version__
 from metier.cli.layout import colour_wanted
-from metier.cli.usage import shared_options, usage_message
+from metier.cli.shared_options import shared_options, usage_message
 from metier.core.nearest import nearest, suggestion
 from metier.core.paths import is_utf8
-from metier.core.process import discard_output, without_garbage_collection
+from metier.core.process import (
+    discard_output,
+    loading_numpy,
+    use_one_thread,
+    without_garbage_collection,
+)
 from metier.core.text import printable
-from metier.core.threads import loading_numpy, use_one_thread
 from metier.errors import MetierError, UsageError
 
 COMMANDS = {
@@ -96,7 +100,7 @@ _LIKENESS = 0.7
 """The least similarity of a typo to a command: `test` does not mean `trust`."""
 _MODULES = {
     "import": "import_documents",
-    "list": "documents",
+    "list": "list_documents",
     "run": "run_agent",
     "usage": "skill_usage",
 }

@@ -15,9 +15,8 @@ import click
 
 from metier.cli.review import Review
 from metier.cli.session import Session
-from metier.cli.shown import shipped_folder
-from metier.core.extras import install_hint
-from metier.errors import NotFoundError
+from metier.cli.shown_paths import shipped_folder
+from metier.errors import NotFoundError, install_hint
 
 _TASK = "Review the Python pull request"
 _QUESTION = "Which changelog goes with the release tag? Is there a report?"

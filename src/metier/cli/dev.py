@@ -4,7 +4,7 @@ import click
 
 from metier.cli.groups import CommandGroup
 from metier.cli.session import Session, counted, metier_command
-from metier.cli.shown import shipped_folder
+from metier.cli.shown_paths import shipped_folder
 from metier.core.text import printable
 from metier.errors import UsageError
 from metier.flow.conformance import CaseResult, run_suite

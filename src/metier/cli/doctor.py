@@ -18,7 +18,7 @@ from metier.cli.doctor_shared import Check, shared_checks
 from metier.cli.layout import flowed_here, words
 from metier.cli.refresh import failed_sources, review_notices
 from metier.cli.session import Session, counted, metier_command
-from metier.cli.shown import ShownPaths, which_and_why
+from metier.cli.shown_paths import ShownPaths, which_and_why
 from metier.config.owners import is_tracked
 from metier.config.tokens import token_counter
 from metier.errors import MetierError
@@ -137,7 +137,7 @@ def _catalog(session: Session, catalog: Catalog) -> Iterator[Check]:
     yield from _excluded(catalog)
     yield from _reviews(catalog)
     yield from _unknown_sources(catalog)
-    from metier.flow.lint_settings import settings_findings  # --host does not load it
+    from metier.flow.linting import settings_findings  # --host does not load it
 
     for issue in settings_findings(catalog.config, catalog.workspace, _documents(catalog)):
         detail = f"{ShownPaths(catalog)(issue.path)}:{issue.line}: {issue.message}"

@@ -6,7 +6,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from metier.cli.usage import shared_options
+from metier.cli.shared_options import shared_options
 from metier.core.nearest import did_you_mean
 
 

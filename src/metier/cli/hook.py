@@ -20,7 +20,7 @@ from metier.core.timestamps import to_iso
 from metier.errors import MetierError, NotFoundError, UsageError
 from metier.flow.hook_log import last_answers
 from metier.hosts.known import HOOKS
-from metier.hosts.settings import SCOPES, Scope
+from metier.hosts.settings_forms import SCOPES, Scope
 from metier.install.changes import BACKUP, Change, Kind, Plan, apply
 from metier.storage.places import state_room, user_room
 from metier.storage.workspace import SETTINGS_FILE, is_root

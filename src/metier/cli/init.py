@@ -6,7 +6,7 @@ from metier.cli.refresh import summary
 from metier.cli.review import Review
 from metier.cli.session import Session, metier_command
 from metier.config import FILE_NAME
-from metier.flow.state import suggested_namespace
+from metier.flow.state_settings import suggested_namespace
 
 _TEMPLATE = """\
 # Settings of metier. Every line shows a default: remove the '#' to change it.

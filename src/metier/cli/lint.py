@@ -9,7 +9,7 @@ import click
 
 from metier.cli.lint_options import LintOptions, lint_options
 from metier.cli.session import Session, counted, metier_command
-from metier.cli.shown import shown_file
+from metier.cli.shown_paths import shown_file
 from metier.config import Config
 from metier.errors import ConfigError, UsageError
 from metier.flow.boundary import untrusted_error
@@ -233,7 +233,7 @@ def _write(
 
 def _write_file(file: str, text: str) -> None:
     """Replace a file, or write to a pipe or device. Raises `OSError` and `UsageError`."""
-    from metier.storage.files import write_atomically  # few ask for it
+    from metier.storage.atomic_files import write_atomically  # few ask for it
 
     raw = text.encode(errors="backslashreplace")
     path = os.path.abspath(file)
@@ -269,7 +269,7 @@ def _note_summary(
     if options.dry_run:
         session.note("nothing was written (--dry-run)")
     if not (options.paths or options.user or options.changed or options.files_from):
-        from metier.flow.lint_users import known_of_user  # not for named files
+        from metier.flow.lint_files import known_of_user  # not for named files
 
         if count := known_of_user(session.boundary):
             session.note(f"{count:,} more in the folders of your hosts: metier lint --user")

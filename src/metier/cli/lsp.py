@@ -4,8 +4,7 @@ import os
 from importlib.util import find_spec
 
 from metier.cli.session import Session, metier_command
-from metier.core.extras import install_hint
-from metier.errors import UsageError
+from metier.errors import UsageError, install_hint
 
 
 @metier_command("lsp", catalog=False, for_host=True)

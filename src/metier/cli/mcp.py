@@ -15,8 +15,7 @@ from metier.catalog import Catalog
 from metier.cli.groups import with_commands
 from metier.cli.hook import note_next, own_command, plan_for, settings_command, write
 from metier.cli.session import Session, metier_command
-from metier.core.extras import install_hint
-from metier.errors import UsageError
+from metier.errors import UsageError, install_hint
 from metier.hosts.known import SERVERS
 from metier.serving.catalog_thread import trust_stamp
 from metier.serving.endpoint import PORT, TOKEN_HINT, Endpoint, read_token

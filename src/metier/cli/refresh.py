@@ -7,12 +7,12 @@ import click
 
 from metier.catalog import Catalog, Refreshed
 from metier.cli.session import Session, counted, metier_command
-from metier.cli.shown import ShownPaths, which_and_why
+from metier.cli.shown_paths import ShownPaths, which_and_why
 from metier.errors import ConfigError, MetierError
 from metier.flow.boundary import Boundary
 from metier.flow.gone_workspaces import remember_workspace
 from metier.flow.prune_times import announce, is_announced, is_due
-from metier.flow.state import is_shared
+from metier.flow.state_settings import is_shared
 from metier.storage.places import state_room
 from metier.values.files import KINDS, PLURAL
 from metier.values.outcomes import Issue

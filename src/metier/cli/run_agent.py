@@ -24,7 +24,7 @@ from metier.errors import MetierError, StoreError, UsageError
 from metier.flow.boundary import untrusted_error
 from metier.flow.queueing import RunRequest, start_detached
 from metier.flow.run_report import not_taken_back
-from metier.flow.watching import watch
+from metier.flow.run_watching import watch
 from metier.safety.escapes import escaped_json
 from metier.values.agents import AgentProfile, Execution
 from metier.values.evals import LIVE_AGENT

@@ -13,8 +13,8 @@ import click
 
 from metier.cli.layout import one_line, print_table, terminal_width, wrapped
 from metier.cli.redacted_output import redacted_output
-from metier.cli.shown import shown_file
-from metier.cli.usage import shared_options
+from metier.cli.shared_options import shared_options
+from metier.cli.shown_paths import shown_file
 from metier.config import Config, Settings, read_settings
 from metier.config.secret_values import redactor_for
 from metier.core.nearest import did_you_mean

@@ -9,7 +9,7 @@ from click.shell_completion import CompletionItem
 
 from metier.catalog import Catalog
 from metier.cli.session import Session, counted, metier_command, names_from_catalog
-from metier.cli.shown import ShownPaths, row_json
+from metier.cli.shown_paths import ShownPaths, row_json
 from metier.core.budget import pages
 from metier.core.text import printable
 from metier.errors import NotFoundError, UsageError

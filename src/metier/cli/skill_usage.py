@@ -16,9 +16,9 @@ from metier.core.nearest import did_you_mean
 from metier.errors import UsageError
 from metier.flow.usage import HOSTS, Case, Question, Rank, Usage
 from metier.flow.usage_sessions import SkillUse
+from metier.hook.catalog_file import CatalogRows
 from metier.hook.request import clipped
 from metier.hook.skills import suggest
-from metier.hook.store import CatalogRows
 from metier.storage.places import user_home
 
 _PERIOD = "30d"

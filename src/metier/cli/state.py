@@ -17,7 +17,7 @@ from metier.flow.adopt import Adopted, OldState
 from metier.flow.boundary import untrusted_error
 from metier.flow.local_state import LocalState
 from metier.flow.shared import SharedState
-from metier.flow.state import StateSettings, is_shared, settings_for, state_settings
+from metier.flow.state_settings import StateSettings, is_shared, settings_for, state_settings
 from metier.storage.places import state_room
 from metier.storage.workspace import OLD_STATE_FOLDER
 

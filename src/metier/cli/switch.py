@@ -13,7 +13,7 @@ from metier.core.text import printable
 from metier.errors import UsageError
 from metier.hosts.here import hosts_here
 from metier.hosts.known import HOSTS
-from metier.hosts.settings import Scope
+from metier.hosts.settings_forms import Scope
 from metier.install.changes import Plan, apply
 from metier.install.switch_record import SwitchRecord
 from metier.install.switches import SwitchPlan, Wanted

@@ -12,7 +12,7 @@ from metier.cli.session import Session, counted, shortened
 from metier.errors import StoreError, TrustError, UsageError
 from metier.flow.boundary import check_digest
 from metier.flow.reviews import Reviewed, Reviews
-from metier.values.levels import ALWAYS, NEVER
+from metier.values.trust import ALWAYS, NEVER
 
 
 def show_skills(session: Session, names: Sequence[str]) -> int:

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 import click
 
 from metier.cli.session import Session, counted, metier_command
-from metier.core.extras import install_hint
-from metier.errors import UsageError
+from metier.errors import UsageError, install_hint
 from metier.flow.boundary import Boundary
 from metier.serving.endpoint import Endpoint
 
 if TYPE_CHECKING:
-    from metier.web.reading import CatalogSource
+    from metier.web.catalog_threads import CatalogSource
 
 PORT = 8766
 _PACKAGES = ("starlette", "uvicorn")
@@ -56,8 +55,8 @@ def command(
     nothing in it runs. Ctrl-C ends it. docs/web.md says more.
     """
     _require_packages()
-    from metier.web.opening import has_browser, open_browser, way_in
-    from metier.web.reading import CatalogSource
+    from metier.web.catalog_threads import CatalogSource
+    from metier.web.open_browser import has_browser, open_browser, way_in
     from metier.web.serve import run_web  # it loads a lot
 
     _ = session.boundary  # notes what is ignored, once

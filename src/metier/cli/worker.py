@@ -12,13 +12,13 @@ from metier.cli.run_agent import allow_tools, require_trust
 from metier.cli.session import Session, metier_command
 from metier.cli.worker_view import StatusLine
 from metier.flow.queueing import check_queue, missing_extra, require_state
-from metier.flow.state import StateSettings
+from metier.flow.state_settings import StateSettings
 from metier.values.runs import Event
 from metier.values.settings import WORKER_LEASE_SECONDS, WORKER_STOP_SECONDS
 
 if TYPE_CHECKING:
     from metier.flow.metrics import Metrics
-    from metier.flow.workers import RunWorker, WorkerOptions
+    from metier.flow.worker import RunWorker, WorkerOptions
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
@@ -84,7 +84,7 @@ def command(
     with session.catalog() as catalog:
         state = require_state(catalog.agency, "a worker")
         try:
-            from metier.flow.workers import WorkerOptions
+            from metier.flow.worker import WorkerOptions
         except ModuleNotFoundError as error:
             raise missing_extra(error) from None
         config = catalog.config
@@ -109,7 +109,7 @@ async def _work(
     metrics: str | None,
 ) -> None:
     from metier.flow.metrics import Metrics
-    from metier.flow.workers import RunWorker
+    from metier.flow.worker import RunWorker
 
     measured, traced = Metrics(), catalog.agency.spans()
 

@@ -16,7 +16,7 @@ from metier.errors import MetierError
 from metier.safety.escapes import escaped_json
 
 if TYPE_CHECKING:
-    from metier.flow.workers import RunWorker
+    from metier.flow.worker import RunWorker
 
 _CLEAR = "\r\x1b[K"
 _EVERY = 2.0

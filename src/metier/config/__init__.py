@@ -13,22 +13,20 @@ from metier.config.layers import Layer, layers_of, user_layer
 from metier.config.layers import user_settings as user_settings
 from metier.storage.workspace import SETTINGS_FILE
 from metier.storage.workspace import find_workspace as find_workspace
-from metier.values.files import Kind
-from metier.values.levels import ALWAYS, ON_FIRST_USE
-from metier.values.tables import (
+from metier.values.files import Kind, Team
+from metier.values.settings_tables import (
     DEFAULT_MIN_SIGNAL,
     CapabilitiesConfig,
     LintSettings,
     ModelSettings,
     ToolSettings,
 )
-from metier.values.teams import Team
-from metier.values.trust import NOTHING
+from metier.values.trust import ALWAYS, NOTHING, ON_FIRST_USE
 
 if TYPE_CHECKING:
     from metier.config.database_url import DatabaseUrl
     from metier.values.own_rules import RuleSetting
-    from metier.values.running import ServerSetting
+    from metier.values.run_settings import ServerSetting
     from metier.values.settings import EncoderSettings, Mount, ProbeSetting, QueueSetting
 
 FILE_NAME = SETTINGS_FILE

@@ -13,7 +13,7 @@ from metier.errors import ConfigError
 from metier.values.capabilities import SourceSetting
 from metier.values.checks import dotted
 from metier.values.files import KeyPath
-from metier.values.tables import CapabilitiesConfig
+from metier.values.settings_tables import CapabilitiesConfig
 
 _SHA256 = re.compile(r"[0-9a-f]{64}\Z")
 

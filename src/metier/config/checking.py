@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from metier.config.database_url import DatabaseUrl, check_no_secret, check_url
+from metier.config.layers import VARIABLES
 from metier.config.settings import SETTINGS, unknown_setting
-from metier.config.variables import VARIABLES
 from metier.errors import ConfigError
 from metier.values.checks import Field, check_value, dotted
-from metier.values.files import KeyPath
+from metier.values.files import KeyPath, Team
 from metier.values.own_rules import CODE_FORM, RuleSetting, is_own_code
-from metier.values.running import CommandSetting, ModelOptions, ProviderSettings, ServerSetting
+from metier.values.run_settings import CommandSetting, ModelOptions, ProviderSettings, ServerSetting
 from metier.values.settings import (
     QUEUE_FORM,
     EncoderSettings,
@@ -22,8 +22,7 @@ from metier.values.settings import (
     QueueSetting,
     is_queue_name,
 )
-from metier.values.tables import ModelSettings, ToolSettings
-from metier.values.teams import Team
+from metier.values.settings_tables import ModelSettings, ToolSettings
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 

@@ -4,7 +4,6 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
-from metier.config.variables import VARIABLES
 from metier.core.paths import is_inside
 from metier.errors import ConfigError
 from metier.storage.places import config_folder
@@ -13,6 +12,19 @@ from metier.storage.workspace import SETTINGS_FILE
 
 ENVIRONMENT = "environment"
 LARGEST = 1 << 20
+VARIABLES = {
+    "disabled": "METIER_DISABLED",
+    "host-folders": "METIER_HOST_FOLDERS",
+    "folders.abilities": "METIER_ABILITIES",
+    "folders.cards": "METIER_CARDS",
+    "folders.agents": "METIER_AGENTS",
+    "lint.select": "METIER_LINT_SELECT",
+    "lint.ignore": "METIER_LINT_IGNORE",
+    "tokenizer": "METIER_TOKENIZER",
+    "state.url": "METIER_STATE_URL",
+    "state.namespace": "METIER_STATE_NAMESPACE",
+}
+"""Setting → the environment variable that sets it."""
 
 
 class Layer(NamedTuple):

@@ -8,7 +8,7 @@ from typing import Any
 
 from metier.core.unread import why_not_json
 from metier.errors import ConfigError, NotFoundError
-from metier.storage.files import write_atomically
+from metier.storage.atomic_files import write_atomically
 from metier.storage.room import read_regular
 from metier.values.locks import SHA256, LockedSkill
 from metier.values.reviews import LINK, Contents

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from metier.config.reviews import ReviewRecord
+from metier.config.review_record import ReviewRecord
 from metier.core.timestamps import now_iso
 from metier.errors import TrustError
 from metier.values.pins import ServerPin, ToolPin, start_of, tool_changes
-from metier.values.running import ServerSetting
+from metier.values.run_settings import ServerSetting
 
 SECTION = "mcp"
 

@@ -9,7 +9,7 @@ from metier.config.layers import Layer
 from metier.config.settings import class_of, entries
 from metier.core.paths import is_inside_text
 from metier.values.files import Kind
-from metier.values.tables import DEFAULT_MIN_SIGNAL, CapabilitiesConfig, ToolSettings
+from metier.values.settings_tables import DEFAULT_MIN_SIGNAL, CapabilitiesConfig, ToolSettings
 
 _FOLDERS: dict[str, Kind] = {
     "folders.abilities": "ability",

@@ -21,8 +21,8 @@ from metier.core.nearest import nearest
 from metier.errors import ConfigError
 from metier.values.checks import FLAG, NAMESPACE_FORM, TYPES, Field, integer, text
 from metier.values.files import KINDS
-from metier.values.levels import LEVELS
-from metier.values.tables import LogLevel, RolloutMode
+from metier.values.settings_tables import LogLevel, RolloutMode
+from metier.values.trust import LEVELS
 
 SettingClass = Literal["comfort", "narrowed", "power", "user"]
 

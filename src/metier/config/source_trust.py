@@ -5,8 +5,8 @@ from typing import Any
 
 from metier.config import Config
 from metier.values.files import Found, Root
-from metier.values.levels import ALWAYS, NEVER
 from metier.values.reviews import strictest
+from metier.values.trust import ALWAYS, NEVER
 
 
 def is_all_trusted(config: Config, roots: Iterable[Root]) -> bool:

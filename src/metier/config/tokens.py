@@ -6,9 +6,8 @@ from functools import cache
 from types import ModuleType
 
 from metier.core.budget import CountTokens, count_tokens
-from metier.core.extras import install_hint
 from metier.core.nearest import did_you_mean
-from metier.errors import ConfigError
+from metier.errors import ConfigError, install_hint
 
 DEFAULT_TOKENIZER = "chars/4"
 _USE_DEFAULT = 'set tokenizer = "chars/4"'

@@ -12,7 +12,7 @@ from itertools import accumulate, chain, repeat
 from sys import modules
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, cast
 
-from metier.core.threads import loading_numpy
+from metier.core.process import loading_numpy
 
 if TYPE_CHECKING:
     import numpy as np

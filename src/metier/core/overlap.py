@@ -10,7 +10,7 @@ for one text is evidence for the other; meaning closes at most half of what they
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from metier.core.threads import loading_numpy
+from metier.core.process import loading_numpy
 from metier.core.weights import K1
 
 if TYPE_CHECKING:

@@ -8,6 +8,8 @@ from threading import Timer
 
 _KILL = 9
 _INHERITED = ("PATH", "HOME", "LANG")
+_NUMPY_THREADS = "OPENBLAS_NUM_THREADS"
+_one_thread_is_enough = False
 
 
 def minimal_environment(more: Iterable[str] = ()) -> dict[str, str]:
@@ -25,6 +27,25 @@ def without_garbage_collection() -> Iterator[None]:
     finally:
         if enabled:
             gc.enable()
+
+
+def use_one_thread() -> None:
+    """For programs that own their process: let numpy use one thread."""
+    global _one_thread_is_enough  # it is a fact about the process
+    _one_thread_is_enough = True
+
+
+@contextmanager
+def loading_numpy() -> Iterator[None]:
+    """While numpy loads, limit its threads if `use_one_thread` was called."""
+    if not _one_thread_is_enough or _NUMPY_THREADS in os.environ:
+        yield
+        return
+    os.environ[_NUMPY_THREADS] = "1"
+    try:
+        yield
+    finally:
+        del os.environ[_NUMPY_THREADS]
 
 
 def discard_output() -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from metier.config import Config
 from metier.core.paths import is_inside
-from metier.discover.patterns import fixed_part, is_pattern, matching
+from metier.discover.folder_patterns import fixed_part, is_pattern, matching
 from metier.discover.plugins import INSTALLED
 from metier.errors import UsageError
 from metier.hosts.folders import FIRST_MOUNT_RANK, FOLDERS, PROJECT_FOLDERS, USER_HOSTS

@@ -27,8 +27,9 @@ from metier.values.files import (
     Kind,
     Origin,
     Root,
+    Team,
+    team_of,
 )
-from metier.values.teams import Team, team_of
 from metier.values.trust import NOTHING
 
 _BY_CLAIM = sorted(SKILL_NAMES, key=lambda name: (name != "SKILL.md", name))

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from metier.core.encoders import LONGEST_TEXT, EncoderError, whole_vector
-from metier.core.extras import install_hint
-from metier.core.threads import loading_numpy
+from metier.core.process import loading_numpy
+from metier.errors import install_hint
 
 if TYPE_CHECKING:
     from metier.core.word_table import Vector

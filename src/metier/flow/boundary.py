@@ -16,11 +16,11 @@ from metier.errors import ConfigError, TrustError, UsageError
 from metier.flow.reading import read_documents
 from metier.storage.places import user_home
 from metier.storage.workspace import is_workspace
-from metier.values.tables import ModelSettings
+from metier.values.settings_tables import ModelSettings
 from metier.values.trust import Trust
 
 if TYPE_CHECKING:
-    from metier.values.running import ProviderSettings
+    from metier.values.run_settings import ProviderSettings
 
 RECORD, NONE = "record", "none"
 """Values of `trust` besides a digest: the user's record, or no trust."""

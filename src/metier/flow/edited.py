@@ -7,10 +7,10 @@ from metier.core.coerce import texts_of
 from metier.core.ranking import Document, Matches
 from metier.core.weights import stored_weight
 from metier.core.word_table import shipped_table
-from metier.flow.candidates import AroundPool
-from metier.index.ranked import MOST_EXAMPLES, RankText, rank_words
+from metier.flow.candidate_pools import AroundPool
+from metier.index.rank_index import MOST_EXAMPLES, RankText, rank_words
 from metier.index.store import Store
-from metier.storage.pool import StoredPool, mean_of
+from metier.storage.rank_pool import StoredPool, mean_of
 from metier.values.rows import Row
 
 if TYPE_CHECKING:

@@ -178,7 +178,7 @@ class Encoding:
 
     def _encoded(self, texts: Sequence[str], seconds: float, late: str = "") -> "Vectors":
         """`late` is what to say when the time is over."""
-        from metier.encode.limits import LateError, within  # few have an encoder
+        from metier.encode.time_limit import LateError, within  # few have an encoder
 
         try:
             found = within(seconds, lambda: self._encoder.encode(texts))

@@ -10,11 +10,10 @@ from metier.core.names import team_name
 from metier.hosts import HIDING_SWITCH, SWITCH
 from metier.lint import lint_document
 from metier.parse.kinds import parse_document
-from metier.values.files import LARGEST, Entry, Found, Parsed
-from metier.values.levels import BLOCKED, HELD
+from metier.values.files import LARGEST, Entry, Found, Parsed, Team
 from metier.values.outcomes import Issue, has_errors
 from metier.values.skills import Skill
-from metier.values.teams import Team
+from metier.values.trust import BLOCKED, HELD
 
 if TYPE_CHECKING:
     from metier.hosts.loading import Yaml

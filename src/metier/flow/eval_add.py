@@ -7,7 +7,7 @@ import yaml
 
 from metier.core.paths import is_inside
 from metier.errors import UsageError
-from metier.storage.files import write_atomically
+from metier.storage.atomic_files import write_atomically
 from metier.storage.room import read_regular
 from metier.values.evals import EvalCase
 

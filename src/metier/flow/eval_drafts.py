@@ -12,7 +12,7 @@ from metier.hosts import nameable_to
 from metier.index.pools import pool_of
 from metier.index.store import Store
 from metier.values.rows import Row
-from metier.values.tables import CapabilitiesConfig
+from metier.values.settings_tables import CapabilitiesConfig
 
 NEAR = 0.4
 """The overlap from which on tasks of another skill are near misses."""

@@ -10,7 +10,7 @@ from metier.config import Config, read_settings, user_settings, users_config
 from metier.config.capabilities import to_json
 from metier.config.owners import main_worktree
 from metier.config.record import TrustRecord
-from metier.discover.patterns import watched
+from metier.discover.folder_patterns import watched
 from metier.errors import ConfigError
 from metier.flow.boundary import RECORD, Boundary, decide, read_boundary
 from metier.flow.gone_workspaces import remember_workspace

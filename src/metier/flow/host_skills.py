@@ -6,10 +6,10 @@ from operator import attrgetter
 from typing import Any, Literal, NamedTuple, get_args
 
 from metier.hosts.known import HOSTS
+from metier.hosts.listing_types import Scope
 from metier.hosts.loading import SWITCH, DoesNotLoad, Loads, Location, Yaml, drops_invalid
+from metier.hosts.locations import FOLDER_NAMES, judged, locations_of
 from metier.hosts.model import UNKNOWN, Host
-from metier.hosts.places import FOLDER_NAMES, judged, locations_of
-from metier.hosts.shown import Scope
 from metier.hosts.skill_settings import HostSettings, read_host_settings
 from metier.index.host_rows import UNNAMED, HostRow, host_row, host_rows
 from metier.index.store import Store

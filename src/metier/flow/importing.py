@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from metier.core.paths import is_inside
 from metier.errors import MetierError
 from metier.parse.foreign import FOREIGN_KINDS, ForeignKind, Imported, NotImported, imported
-from metier.storage.files import write_atomically
+from metier.storage.atomic_files import write_atomically
 from metier.storage.room import read_regular
 from metier.values.files import LARGEST, NOT_ENTERED
 

@@ -9,7 +9,7 @@ from typing import Any
 from metier.core.unread import why_not_json
 from metier.errors import UsageError
 from metier.flow.lint_report import Key, Reported
-from metier.storage.files import write_atomically
+from metier.storage.atomic_files import write_atomically
 from metier.storage.room import read_regular
 
 _VERSION = 1

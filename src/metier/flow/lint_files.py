@@ -1,16 +1,23 @@
-"""Which files to lint: those that changed in git, or those that a list names."""
+"""Which files to lint: changed in git, or named by a list; and how many of the user's are not."""
 
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import closing
+from typing import TYPE_CHECKING
 
 from metier.config import ALIAS_FILE, Config
 from metier.config.owners import git_output, head_commit
 from metier.core.paths import is_inside
 from metier.discover.roots import kind_folders
 from metier.discover.walk import is_document
-from metier.errors import NotFoundError, UsageError
+from metier.errors import NotFoundError, StoreError, UsageError
 from metier.lint.tiers import AGENTS_FILE
+from metier.storage.places import state_room
+from metier.storage.workspace import CATALOG_FILE, RESTRICTED_FILE
 from metier.values.files import NOT_ENTERED, SKILL_NAMES, Kind
+
+if TYPE_CHECKING:
+    from metier.flow.boundary import Boundary
 
 LAST_COMMIT = "HEAD"
 MOST_LISTED = 64 * 1024 * 1024
@@ -104,3 +111,19 @@ def _skill_around(folder: str, workspace: str) -> Iterator[str]:
         if folder == workspace or not is_inside(folder, workspace):
             return
         folder = os.path.dirname(folder)
+
+
+def known_of_user(boundary: "Boundary") -> int:
+    """How many files of the user's folders the catalog knows; 0 if there is no catalog to ask."""
+    from metier.index.documents import count_of_user  # files that are named need no catalog
+    from metier.index.store import Store
+
+    name = CATALOG_FILE if boundary.trust.is_trusted else RESTRICTED_FILE
+    room = state_room(boundary.workspace)
+    if not boundary.config.is_workspace or room.info(name) is None:
+        return 0
+    try:
+        with closing(Store.read_only(room.file(name))) as store:
+            return count_of_user(store)
+    except StoreError:
+        return 0

@@ -1,7 +1,7 @@
 """Lint a workspace or named files: findings, what is excluded, and repairs."""
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -214,8 +214,6 @@ class Linter:
 
     def _settings_findings(self, documents: Sequence[Named]) -> list[Issue]:
         """Names in the settings that no document has, the user's own included."""
-        from metier.flow.lint_settings import settings_findings  # not for named files
-
         config, workspace = self._request.config, self._request.workspace
         issues = settings_findings(config, workspace, documents)
         if not issues or self._request.user:
@@ -382,6 +380,31 @@ class Linter:
         reading = read_documents([root for root in roots if root.kind == "card"])
         entries = [entry for found in reading.found if not (entry := reading.read(found)).reason]
         return [name for entry in entries for name in (entry.handle, entry.found.path)]
+
+
+def settings_findings(config: Config, workspace: str, documents: Collection[Named]) -> list[Issue]:
+    """Names in the settings that none of `documents`, used or not, has."""
+    from metier.lint.settings import (  # not for named files
+        SettingsFile,
+        lint_capabilities,
+        lint_disabled,
+    )
+
+    files = []
+    own = []
+    for file in config.sources:
+        path = os.path.abspath(file)
+        if is_inside(path, workspace):
+            path = os.path.relpath(path, workspace).replace(os.sep, "/")
+        with open(file, encoding="utf-8", errors="replace") as opened:
+            files.append(SettingsFile(path, opened.read()))
+        own += files[-1:] if is_inside(file, workspace) else []
+    cards = {one.names[0] for one in documents if one.kind == "card"}
+    disabled = (*config.disabled, *config.own_disabled)
+    return [
+        *lint_capabilities(config.capabilities, cards, files),
+        *lint_disabled(disabled, config.teams, documents, own),
+    ]
 
 
 def _time_of(file: str) -> tuple[int, int]:

@@ -7,7 +7,7 @@ from metier.core.clauses import split_clauses
 from metier.core.coerce import texts_of
 from metier.core.ranking import Ranked, Task
 from metier.core.terms import parts_of, raw_words, searched, terms
-from metier.index.ranked import MOST_EXAMPLES, RankText
+from metier.index.rank_index import MOST_EXAMPLES, RankText
 from metier.values.rows import Row
 from metier.values.which import Explanation, ShownText
 

@@ -19,7 +19,7 @@ from metier.run.mcp_tools import listed_tools
 from metier.run.server_text import unusable
 from metier.safety.disguise import examine
 from metier.values.pins import Change, ServerPin, ToolPin, start_of, tool_changes
-from metier.values.running import ServerSetting
+from metier.values.run_settings import ServerSetting
 
 
 class ToolChange(NamedTuple):

@@ -14,7 +14,7 @@ from metier.errors import MetierError, UsageError
 from metier.values.runs import Event
 
 if TYPE_CHECKING:
-    from metier.flow.workers import RunWorker
+    from metier.flow.worker import RunWorker
 
 _SECONDS = (0.01, 0.05, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800)
 _LOCAL = "127.0.0.1"

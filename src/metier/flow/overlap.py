@@ -16,7 +16,7 @@ from metier.index.pools import pool_of
 from metier.index.store import Store
 from metier.values.overlap import Cluster, Overlap, OverlapPair, SameText
 from metier.values.rows import Row
-from metier.values.tables import CapabilitiesConfig
+from metier.values.settings_tables import CapabilitiesConfig
 
 LEAST = 0.6
 """The overlap from which on a pair counts, unless told otherwise."""

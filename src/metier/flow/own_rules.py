@@ -14,7 +14,7 @@ from metier.errors import ConfigError
 from metier.findings import Finding
 from metier.flow.entries import read_bytes, read_text
 from metier.lint.own_rules import applies, check_setting
-from metier.lint.patterns import (
+from metier.lint.timed_patterns import (
     TIME_LIMIT,
     PatternInvalidError,
     Patterns,

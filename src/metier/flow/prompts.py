@@ -27,7 +27,7 @@ from metier.values.files import Entry
 from metier.values.outcomes import Issue, has_errors
 from metier.values.rows import Row
 from metier.values.selection import AbilitySelection, Injection, Scored
-from metier.values.tables import CapabilitiesConfig
+from metier.values.settings_tables import CapabilitiesConfig
 
 
 class Preparer:

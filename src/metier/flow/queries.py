@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from metier.flow.measuring import Measured
     from metier.flow.overlap_map import OverlapMap
     from metier.flow.reviews import Reviews
-    from metier.flow.shown import ShownTexts
+    from metier.flow.shown_skills import ShownTexts
     from metier.flow.usage import OnProgress, Question, Rank, Usage
     from metier.storage.room import Room
     from metier.values.agents import AgentMatch, AgentProfile
@@ -124,7 +124,7 @@ class Queries:
 
     def file_digests(self, row: Row) -> dict[str, str]:
         """The sha256 of the files of a skill that was reviewed, by name; else empty."""
-        from metier.index.bundles import file_digests  # few skills are reviewed
+        from metier.index.review_contents import file_digests  # few skills are reviewed
 
         return file_digests(self.store, row.path) if row.review else {}
 
@@ -417,7 +417,7 @@ class Queries:
 
         Raises `UsageError` for an unknown host.
         """
-        from metier.flow.shown import shown_by  # few commands need it
+        from metier.flow.shown_skills import shown_by  # few commands need it
 
         with without_garbage_collection():
             return self.store.cached(("shown", host), lambda: shown_by(self.host_view(host)))

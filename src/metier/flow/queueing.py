@@ -6,10 +6,9 @@ from contextlib import closing, contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from metier.core.extras import install_hint
-from metier.errors import ConfigError, NotFoundError, UsageError
+from metier.errors import ConfigError, NotFoundError, UsageError, install_hint
 from metier.flow.running import Agency
-from metier.flow.state import StateSettings
+from metier.flow.state_settings import StateSettings
 from metier.run.queue import (
     DEFAULT_PRIORITY,
     DEFAULT_QUEUE,

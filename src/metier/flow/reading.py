@@ -22,9 +22,8 @@ from metier.discover.walk import discover
 from metier.errors import NotFoundError
 from metier.hosts import HOOKED
 from metier.storage.room import Room, read_regular
-from metier.values.files import Entry, Found, Origin, Reading, Root
+from metier.values.files import Entry, Found, Origin, Reading, Root, Team
 from metier.values.outcomes import Exclusion, Issue
-from metier.values.teams import Team
 from metier.values.trust import NOTHING
 
 if TYPE_CHECKING:  # slow to import, and most commands read no file

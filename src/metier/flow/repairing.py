@@ -20,7 +20,7 @@ from metier.flow.entries import folder_of, lint_text, read_bytes
 from metier.lint.collisions import lint_shown
 from metier.lint.fix import candidates, order_of
 from metier.lint.fix_lines import Context
-from metier.storage.files import write_atomically
+from metier.storage.atomic_files import write_atomically
 from metier.values.documents import Skill
 from metier.values.files import Found, Parsed, Reading
 from metier.values.outcomes import Issue

@@ -9,7 +9,7 @@ from metier.core.text import counted, one_line
 from metier.errors import NotFoundError
 from metier.flow.report_text import Row, handle_of, verdict
 from metier.values.resolution import TIE_BREAKS, Report
-from metier.values.scoring import (
+from metier.values.score_numbers import (
     HISTORY,
     INFLATION,
     INVALID_TOKEN,

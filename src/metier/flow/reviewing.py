@@ -11,20 +11,20 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from metier.config import Config
-from metier.config.reviews import ReviewRecord
+from metier.config.review_record import ReviewRecord
 from metier.config.source_trust import blocked_detail, level_of
 from metier.core.timestamps import now_iso
 from metier.discover.bundle import Listed, list_skill, main_of
 from metier.errors import ConfigError, StoreError
-from metier.index.bundles import KnownBundle, keep_bundles, known_bundles
+from metier.index.review_contents import KnownBundle, keep_bundles, known_bundles
 from metier.index.store import Store
 from metier.storage.places import user_room
 from metier.storage.reviewed_texts import ReviewedTexts
 from metier.values.files import Found, SourceGroup
-from metier.values.levels import ALWAYS, NEVER, ON_FIRST_USE
 from metier.values.listings import Standing
 from metier.values.outcomes import Issue
 from metier.values.reviews import Contents, Review, difference
+from metier.values.trust import ALWAYS, NEVER, ON_FIRST_USE
 
 if TYPE_CHECKING:
     from metier.flow.skill_contents import SkillNow

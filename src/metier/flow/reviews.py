@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from metier.config.lockfile import read_lock
-from metier.config.reviews import ReviewRecord
+from metier.config.review_record import ReviewRecord
 from metier.config.source_trust import level_of
 from metier.core.timestamps import now_iso
 from metier.discover.bundle import list_skill
@@ -19,10 +19,10 @@ from metier.flow.skill_contents import SkillNow, read_skill
 from metier.storage.places import user_room
 from metier.storage.reviewed_texts import ReviewedTexts
 from metier.values.files import Found, Root
-from metier.values.levels import ALWAYS, NEVER
 from metier.values.locks import LockedSkill, Mismatch, Unlockable, compared, lock_change
 from metier.values.reviews import Contents, Difference, Review, difference
 from metier.values.rows import Row
+from metier.values.trust import ALWAYS, NEVER
 
 if TYPE_CHECKING:
     from metier.config import Config

@@ -24,7 +24,7 @@ from metier.flow.skill_bodies import (
     skill_bodies,
     warning,
 )
-from metier.flow.state import StateSettings, state_settings
+from metier.flow.state_settings import StateSettings, state_settings
 from metier.index.agents import stored_agents
 from metier.index.documents import no_such_document
 from metier.run.checkpoints import CheckpointStore

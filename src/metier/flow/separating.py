@@ -9,9 +9,9 @@ from metier.core.terms import ASKING
 from metier.core.triggers import Triggers, triggers_of
 from metier.core.word_table import shipped_table
 from metier.flow.edited import EditedPool
-from metier.index.ranked import MOST_EXAMPLES
+from metier.index.rank_index import MOST_EXAMPLES
 from metier.index.store import Store
-from metier.storage.pool import StoredPool
+from metier.storage.rank_pool import StoredPool
 from metier.values.overlap import Collision, Edit
 from metier.values.rows import Row
 

@@ -7,9 +7,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from metier.config import Config
-from metier.core.extras import install_hint
-from metier.errors import ConfigError
-from metier.flow.state import StateSettings, state_settings
+from metier.errors import ConfigError, install_hint
+from metier.flow.state_settings import StateSettings, state_settings
 
 if TYPE_CHECKING:
     from metier.flow.shared_decisions import PostgresDecisions

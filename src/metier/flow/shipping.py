@@ -15,7 +15,7 @@ from metier.config import Config
 from metier.errors import MetierError
 from metier.flow.hook_log import LONGEST_LINE, DecisionRow, row_of
 from metier.flow.shared import SharedState
-from metier.flow.state import StateSettings, state_settings
+from metier.flow.state_settings import StateSettings, state_settings
 from metier.storage.hook_files import DECISIONS, OLDER_DECISIONS
 from metier.storage.room import Room
 

@@ -10,7 +10,7 @@ from metier.flow.overlap import FEWEST_SKILLS, LEAST
 from metier.hosts import nameable_to
 from metier.index.competitors import Competitor, competitors, document_counts
 from metier.index.pools import pool_of
-from metier.index.ranked import MOST_EXAMPLES, RankText, rank_words
+from metier.index.rank_index import MOST_EXAMPLES, RankText, rank_words
 from metier.index.store import Store
 from metier.values.documents import Skill
 from metier.values.rows import Row

@@ -15,7 +15,7 @@ from metier.hosts.transcript_files import Transcript, UserFolders
 from metier.storage.places import ignored_folder
 from metier.storage.room import Room
 from metier.storage.workspace import find_workspace
-from metier.usage.readers import READERS
+from metier.usage import READERS
 from metier.values.rows import Row
 
 HOSTS = tuple(READERS)

@@ -21,25 +21,25 @@ from metier.core.stems import STOP_WORDS
 from metier.core.terms import ASKING, terms
 from metier.core.text import words
 from metier.errors import UsageError
-from metier.flow.candidates import SinglePool, shown_pool, words_of
+from metier.flow.candidate_pools import SinglePool, shown_pool, words_of
 from metier.flow.edited import EditedPool
 from metier.flow.matched_words import MatchedWords
 from metier.hosts import HOOKED, honours_the_switch, host_bit, nameable_to
 from metier.index.cached_pools import CachedPool
 from metier.index.documents import document_issues, select_rows
 from metier.index.pools import pool_of
-from metier.index.ranked import meant_text
+from metier.index.rank_index import meant_text
 from metier.index.store import Store
 from metier.values.agents import STANDARD, AgentMatch, AgentProfile
 from metier.values.rows import Row
 from metier.values.selection import Injection
-from metier.values.tables import CapabilitiesConfig
+from metier.values.settings_tables import CapabilitiesConfig
 from metier.values.which import BUILT_IN, Expectation, RankedDocument, ShownText, Which
 
 if TYPE_CHECKING:
     from metier.core.word_table import Vector
     from metier.flow.encoding import Encoding
-    from metier.flow.shown import ShownTexts
+    from metier.flow.shown_skills import ShownTexts
 
 MOST_WORDS_TO_ADD = 6
 _WORDS_OF_A_NOTE = 5

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Any
 
-    from metier.hook.store import ReadOnlyCatalog
+    from metier.hook.catalog_file import ReadOnlyCatalog
 
 _GRAM = 4
 _SELECT = (
@@ -84,7 +84,7 @@ def choose_cards(
 def _fitting(catalog: ReadOnlyCatalog, message: str, threshold: float) -> dict[int, float]:
     """The keys of the cards that fire for a message, with their evidence."""
     from metier.core.ranking import evidence_of  # only where the scorer is hybrid
-    from metier.storage.pool import StoredPool
+    from metier.storage.rank_pool import StoredPool
 
     return evidence_of(message, StoredPool(catalog.rows, "card"), threshold)
 

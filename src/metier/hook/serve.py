@@ -11,10 +11,10 @@ from metier.core.budget import count_tokens, fit
 from metier.core.relevance import SCORERS, budget_for, time_of_day
 from metier.core.render import BETWEEN_REFERENCES, REFERENCE_PREAMBLE, as_reference
 from metier.hook.cards import ConsideredCard, choose_cards
+from metier.hook.catalog_file import ReadOnlyCatalog
 from metier.hook.journal import Journal, decision
 from metier.hook.request import LONGEST_INPUT, HookRequest
 from metier.hook.skills import CHANGED, Suggestion, skills_named, suggest
-from metier.hook.store import ReadOnlyCatalog
 from metier.hook.used import used_skills
 from metier.hosts.table import HOOKS
 from metier.storage.lightjson import dump, parse, quoted_short

@@ -6,13 +6,13 @@ from metier.core.ranking import Task, fires, named, rank
 from metier.core.text import routing_text
 from metier.hosts import nameable_to
 from metier.storage.hook_files import link_stamp
-from metier.storage.pool import StoredPool
+from metier.storage.rank_pool import StoredPool
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from metier.hook.store import CatalogRows
+    from metier.hook.catalog_file import CatalogRows
 
 
 CHANGED = "changed"

@@ -3,7 +3,7 @@
 import io
 from typing import Any, BinaryIO, cast
 
-from metier.core.extras import install_hint
+from metier.errors import install_hint
 
 ENDING = ".zst"
 NOT_INSTALLED = f"to read compressed transcripts, {install_hint('zstd')}"

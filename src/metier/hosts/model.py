@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias, TypeVar
 
-from metier.hosts.settings import SettingsFile
+from metier.hosts.settings_forms import SettingsFile
 
 if TYPE_CHECKING:
     from metier.hosts.events import Reader
-    from metier.hosts.shown import Rule
+    from metier.hosts.listing_types import Rule
     from metier.hosts.skill_settings import SkillSettings
     from metier.hosts.starting import Start
     from metier.hosts.tools import HostTools

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from metier.core.ranking import SMALL_POOL, Document
 from metier.index.store import Store
-from metier.storage.pool import StoredPool
+from metier.storage.rank_pool import StoredPool
 from metier.storage.workspace import ENCODED_SCALE
 
 if TYPE_CHECKING:

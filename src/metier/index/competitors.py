@@ -5,9 +5,9 @@ from typing import NamedTuple
 from metier.core.coerce import texts_of
 from metier.core.overlap import Text
 from metier.index.documents import select_rows
-from metier.index.ranked import MOST_EXAMPLES, RankText, rank_weights
+from metier.index.rank_index import MOST_EXAMPLES, RankText, rank_weights
 from metier.index.store import Store
-from metier.storage.pool import RANK_FIELD
+from metier.storage.rank_pool import RANK_FIELD
 from metier.values.rows import Row
 
 

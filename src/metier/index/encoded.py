@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from metier.core.text import routing_text
-from metier.index.ranked import meant_text
+from metier.index.rank_index import meant_text
 from metier.index.store import Store
-from metier.storage.pool import ENCODED
+from metier.storage.rank_pool import ENCODED
 from metier.storage.workspace import ENCODED_BY, ENCODED_SCALE
 
 if TYPE_CHECKING:

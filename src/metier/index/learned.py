@@ -13,9 +13,9 @@ from metier.core.small_talk import SMALL_TALK
 from metier.core.terms import plain_words
 from metier.core.text import routing_text
 from metier.core.word_table import shipped_table
-from metier.index.ranked import meant_text
+from metier.index.rank_index import meant_text
 from metier.index.store import Store
-from metier.storage.pool import ENCODED
+from metier.storage.rank_pool import ENCODED
 from metier.values.examples import Example
 from metier.values.files import Kind
 

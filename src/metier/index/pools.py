@@ -2,7 +2,7 @@
 
 from sys import modules
 
-from metier.core.threads import loading_numpy
+from metier.core.process import loading_numpy
 from metier.index.cached_pools import MANY, CachedPool, Memory
 from metier.index.store import Store
 

@@ -10,7 +10,7 @@ from contextlib import suppress
 
 from metier.core.process import without_garbage_collection
 from metier.errors import DamagedError
-from metier.index.listing import Listing, lines_of
+from metier.index.file_list import Listing, lines_of
 from metier.index.store import Store
 from metier.index.trail import keep_trail
 from metier.storage.database import MEANINGLESS

@@ -6,21 +6,21 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol, cast
 
-from metier.hosts.places import loading_hosts, locations_of
+from metier.hosts.locations import loading_hosts, locations_of
 from metier.index.abilities import AbilityRows
 from metier.index.cards import CardRows
-from metier.index.listing import LINE_END, Listing, lines_of
+from metier.index.file_list import LINE_END, Listing, lines_of
 from metier.index.migrations import DOCUMENT_INDEXES
-from metier.index.ranked import RankRows
-from metier.index.settle import settle
+from metier.index.rank_index import RankRows
+from metier.index.same_names import settle
 from metier.index.stems import SkillRows
 from metier.index.trail import forget_trail
 from metier.storage.workspace import ENCODED_BY, TAUGHT_BY
 from metier.values.candidates import claims_of
 from metier.values.documents import Document, Skill
 from metier.values.files import KINDS, Entry, Found, Kind, Reading
-from metier.values.levels import HELD
 from metier.values.listings import Stored
+from metier.values.trust import HELD
 
 _FRESH_NS = 2_000_000_000
 """A file changed this shortly before it was listed may change again within one clock tick."""

@@ -13,7 +13,7 @@ from metier.values.capabilities import BootstrapFile
 from metier.values.documents import Card
 from metier.values.outcomes import Issue
 from metier.values.selection import Scored, Skipped
-from metier.values.tables import CapabilitiesConfig
+from metier.values.settings_tables import CapabilitiesConfig
 
 AGENTS_FILE, CAPABILITIES_FILE = "AGENTS.md", "CAPABILITIES.md"
 LOGGER = logging.getLogger("metier.capabilities")

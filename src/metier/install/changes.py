@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from metier.errors import MetierError, UsageError
-from metier.hosts.settings import Scope, SettingsFile
-from metier.storage.files import write_atomically
+from metier.hosts.settings_forms import Scope, SettingsFile
+from metier.storage.atomic_files import write_atomically
 from metier.storage.room import LARGEST, read_regular
 
 Kind = Literal["hook", "mcp"]

@@ -7,10 +7,10 @@ from metier.core.nearest import did_you_mean
 from metier.core.paths import is_inside, is_utf8
 from metier.errors import UsageError
 from metier.hosts.known import HOOKS, SERVERS
-from metier.hosts.settings import SCOPES, Scope, SettingsFile
+from metier.hosts.settings_forms import SCOPES, Scope, SettingsFile
 from metier.install.changes import Kind, Plan
-from metier.install.plugins import plugin_changes, plugin_files, plugin_removals
-from metier.install.settings import HookSettings, ServerSettings
+from metier.install.js_plugins import plugin_changes, plugin_files, plugin_removals
+from metier.install.settings_entries import HookSettings, ServerSettings
 
 
 def make_plan(

@@ -8,7 +8,7 @@ import tomlkit
 
 from metier.core.coerce import mapping_of
 from metier.hosts.model import Written
-from metier.install import splice, toml
+from metier.install import splice, toml_edits
 
 _MISSING = object()
 
@@ -38,13 +38,13 @@ class BeforeSwitch(NamedTuple):
 
 def parse(text: str, is_toml: bool) -> Any:
     """Raises `ValueError`."""
-    return toml.parse(text) if is_toml else splice.parse(text)
+    return toml_edits.parse(text) if is_toml else splice.parse(text)
 
 
 def is_off(text: str, switched: SwitchedSkill) -> bool:
     """Whether these settings alone switch the skill off. Raises `ValueError`."""
     if switched.written.form == "tables":
-        return any(one.get("enabled") is False for one in _tables(toml.parse(text), switched))
+        return any(one.get("enabled") is False for one in _tables(toml_edits.parse(text), switched))
     data = splice.parse(text)
     if switched.written.form == "list":
         found = _at(data, switched.written.keys)
@@ -111,7 +111,7 @@ def _table_off(text: str, switched: SwitchedSkill) -> tuple[str, BeforeSwitch]:
     newline = "\r\n" if "\r\n" in text else "\n"
     gap = newline * 2 if text.strip() else ""
     new = text.rstrip() + gap + _block(switched).replace("\n", newline)
-    toml.parse(new)
+    toml_edits.parse(new)
     return new, BeforeSwitch()
 
 
@@ -182,11 +182,11 @@ def _path(table: Any, home: str) -> str:
 
 def is_same(left: str, right: str, is_toml: bool) -> bool:
     """Whether two texts are the same settings, whatever their layout. Raises `ValueError`."""
-    return toml.same(left, right) if is_toml else splice.same(left, right)
+    return toml_edits.same(left, right) if is_toml else splice.same(left, right)
 
 
 def is_empty(text: str, is_toml: bool) -> bool:
-    return toml.is_blank(text) if is_toml else splice.parse(text) == {}
+    return toml_edits.is_blank(text) if is_toml else splice.parse(text) == {}
 
 
 def _at(data: Any, steps: Sequence[str]) -> Any:

@@ -10,7 +10,7 @@ from metier.errors import MetierError, UsageError
 from metier.flow.host_skills import HostSkill, HostView
 from metier.hosts.loading import DoesNotLoad, Loads
 from metier.hosts.model import Host, Switch
-from metier.hosts.settings import Scope
+from metier.hosts.settings_forms import Scope
 from metier.hosts.skill_settings import read_settings, settings_files
 from metier.install.changes import Change, read
 from metier.install.plans import check_links

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from typing import Any
 
-from metier.lint.patterns import Patterns
+from metier.lint.timed_patterns import Patterns
 from metier.values.checks import Field, check_value
 from metier.values.files import KeyPath, Kind
 from metier.values.own_rules import Rule, RuleFinding, RuleInput, RuleSetting

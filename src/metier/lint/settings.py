@@ -7,10 +7,9 @@ from metier.config.capabilities import with_profile
 from metier.core.nearest import Nearest, did_you_mean
 from metier.core.relevance import SCORERS
 from metier.values.checks import dotted
-from metier.values.files import Named
+from metier.values.files import Named, Team
 from metier.values.outcomes import Issue
-from metier.values.tables import CapabilitiesConfig
-from metier.values.teams import Team
+from metier.values.settings_tables import CapabilitiesConfig
 
 _TABLE = "capabilities"
 

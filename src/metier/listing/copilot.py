@@ -6,7 +6,7 @@ from functools import lru_cache
 from itertools import accumulate
 
 from metier.hosts.known.copilot import LONGEST_DESCRIPTION, LONGEST_NAME, NAME
-from metier.hosts.shown import Listing, Scope, Shown, Skill, State, unseen
+from metier.hosts.listing_types import Listing, Scope, Shown, Skill, State, unseen
 
 LETTERS = 15_000
 """What entries may take, each with its line break. It depends on neither model nor context."""

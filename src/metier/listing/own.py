@@ -6,7 +6,7 @@ from typing import Any
 
 from metier import hosts
 from metier.hosts.known import HOSTS
-from metier.hosts.shown import Skill
+from metier.hosts.listing_types import Skill
 
 _FILE = os.path.join(os.path.dirname(hosts.__file__), "measured.json")
 

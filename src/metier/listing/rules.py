@@ -14,14 +14,14 @@ from metier.hosts.known.claude_code import claude_budget
 from metier.hosts.known.codex import CONTEXT as CODEX_CONTEXT
 from metier.hosts.known.codex import LONGEST as CODEX_DESCRIPTION
 from metier.hosts.known.codex import LONGEST_NAME as CODEX_NAME
-from metier.hosts.shown import Listing as Listing
-from metier.hosts.shown import Rule, first_of_each, unseen
-from metier.hosts.shown import Scope as Scope
-from metier.hosts.shown import Shown as Shown
-from metier.hosts.shown import Skill as Skill
-from metier.hosts.shown import State as State
+from metier.hosts.listing_types import Listing as Listing
+from metier.hosts.listing_types import Rule, first_of_each, unseen
+from metier.hosts.listing_types import Scope as Scope
+from metier.hosts.listing_types import Shown as Shown
+from metier.hosts.listing_types import Skill as Skill
+from metier.hosts.listing_types import State as State
 from metier.listing import copilot as _copilot
-from metier.listing.order import collated as collated
+from metier.listing.collation import collated as collated
 from metier.listing.xml import gemini, opencode
 
 _CLAUDE_NAME = re.compile(r"[\w.:-]+")

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 
-from metier.hosts.shown import Listing, Scope, Shown, Skill, unseen
-from metier.listing.order import collated
+from metier.hosts.listing_types import Listing, Scope, Shown, Skill, unseen
+from metier.listing.collation import collated
 
 
 def _whole(skill: Skill, name: str) -> Shown:

@@ -22,8 +22,8 @@ from metier.findings import errors
 from metier.flow.cursor import Cursor, cursor_at
 from metier.flow.editing import moved
 from metier.flow.key_help import Known, fitting, hover, named_by, offers
-from metier.lsp import answers
-from metier.lsp.folder import Folder, folder_around
+from metier.lsp import protocol_values
+from metier.lsp.editor_workspace import Folder, folder_around
 from metier.lsp.positions import Lines
 from metier.values.files import Found
 from metier.values.outcomes import Issue
@@ -195,10 +195,13 @@ class Server(LanguageServer):
 
     def publish(self, document: Opened) -> None:
         lines = self.lines(document)
-        found = [answers.diagnostic(issue, lines) for issue in (*document.issues, *document.moved)]
+        found = [
+            protocol_values.diagnostic(issue, lines)
+            for issue in (*document.issues, *document.moved)
+        ]
         if document.found is None:
             problems = document.folder.editing.settings_problems(document.file, document.text)
-            found += [answers.settings_diagnostic(problem, lines) for problem in problems]
+            found += [protocol_values.settings_diagnostic(problem, lines) for problem in problems]
         self._publish(document.uri, document.version, found)
 
     def _publish(self, uri: str, version: int | None, found: list[types.Diagnostic]) -> None:
@@ -241,9 +244,9 @@ class Server(LanguageServer):
     def hover(self, document: Opened, position: types.Position) -> types.Hover | None:
         lines = self.lines(document)
         parts = [
-            answers.page(issue.code, issue.finding)
+            protocol_values.page(issue.code, issue.finding)
             for issue in dict.fromkeys((*document.issues, *document.moved))
-            if _contains(answers.diagnostic(issue, lines).range, position)
+            if _contains(protocol_values.diagnostic(issue, lines).range, position)
         ]
         cursor = self.cursor(document, position) if document.found is not None else None
         if cursor is not None and document.found is not None:
@@ -261,7 +264,7 @@ class Server(LanguageServer):
         return [
             f"**{problem.code}**\n\n{errors()[problem.code].page.strip()}"
             for problem in problems
-            if _contains(answers.settings_diagnostic(problem, lines).range, position)
+            if _contains(protocol_values.settings_diagnostic(problem, lines).range, position)
         ]
 
     async def complete(self, document: Opened, position: types.Position) -> types.CompletionList:
@@ -274,7 +277,7 @@ class Server(LanguageServer):
         fit, is_cut = fitting(found, cursor.written, _MOST_OFFERS)
         start = self.lines(document).position(cursor.start)
         lead = " " if document.text[cursor.start - 1 : cursor.start] == ":" else ""
-        items = [answers.completion(offer, start, position, lead) for offer in fit]
+        items = [protocol_values.completion(offer, start, position, lead) for offer in fit]
         return types.CompletionList(is_incomplete=is_cut or known is None, items=items)
 
     async def _known(self, folder: Folder) -> Known | None:
@@ -315,12 +318,12 @@ class Server(LanguageServer):
         lines = self.lines(document)
         made = []
         for issue in document.issues:
-            shown = answers.diagnostic(issue, lines)
+            shown = protocol_values.diagnostic(issue, lines)
             if not _meet(shown.range, where):
                 continue
             repaired = document.folder.editing.repair(found, document.text, issue)
             if repaired is not None:
-                edits = [answers.edit(repaired, document.text, lines)]
+                edits = [protocol_values.edit(repaired, document.text, lines)]
                 kind = types.CodeActionKind.QuickFix
                 made.append(self._action(document, edits, repaired.title, kind, [shown]))
         return made
@@ -329,7 +332,7 @@ class Server(LanguageServer):
         repaired = document.folder.editing.repair_all(found, document.text)
         if repaired is None:
             return []
-        edits = [answers.edit(repaired, document.text, self.lines(document))]
+        edits = [protocol_values.edit(repaired, document.text, self.lines(document))]
         return [self._action(document, edits, repaired.title, FIX_ALL, None)]
 
     def _action(
@@ -343,7 +346,7 @@ class Server(LanguageServer):
         workspace = self.client_capabilities.workspace
         can = workspace.workspace_edit if workspace is not None else None
         versioned = bool(can is not None and can.document_changes)
-        return answers.action(
+        return protocol_values.action(
             document.uri, document.version, edits, title, kind, shown, versioned=versioned
         )
 

@@ -5,15 +5,19 @@ import binascii
 import json
 import logging
 import os
+from collections.abc import Callable
 from importlib import resources
-from typing import Any
+from typing import Any, TypeVar
 
 from mcp import MCPError
 from mcp.types import INTERNAL_ERROR, INVALID_PARAMS, CallToolResult, TextContent
 from pydantic_core import to_json
 
+from metier.catalog import Catalog
 from metier.errors import MetierError, UsageError
+from metier.serving import catalog_pool
 
+T = TypeVar("T")
 log = logging.getLogger("metier.mcp")
 _INTERNAL = MetierError("the server failed", code="INTERNAL", hint="see its standard error")
 
@@ -81,3 +85,13 @@ def handle_of(cursor: str) -> str:
             hint="omit it to start with the first page",
         )
     return handle
+
+
+class CatalogPool(catalog_pool.CatalogPool):
+    """Raises protocol errors for everything but tools."""
+
+    async def answer(self, question: Callable[[Catalog], T], **about: str) -> T:
+        try:
+            return await self.ask(question)
+        except Exception as error:
+            raise protocol_error(error, **about) from None

@@ -14,7 +14,7 @@ from metier.errors import UsageError
 from metier.mcp.http import Service, guarded, inner_app
 from metier.mcp.serve import serving
 from metier.serving.endpoint import Endpoint
-from metier.serving.names import OwnNames
+from metier.serving.host_names import OwnNames
 
 
 class McpApp:

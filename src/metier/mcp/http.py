@@ -18,8 +18,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from metier import __version__
 from metier.mcp.traffic import MOST_REQUESTS, AccessLog, Bounded
 from metier.serving.endpoint import Endpoint
+from metier.serving.host_names import OwnNames
 from metier.serving.listening import listen
-from metier.serving.names import OwnNames
 from metier.serving.slow_clients import LIMITS, Limits
 
 if TYPE_CHECKING:

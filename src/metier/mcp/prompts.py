@@ -14,8 +14,8 @@ from mcp.types import (
 from metier.catalog import Catalog
 from metier.core.nearest import did_you_mean
 from metier.errors import MetierError, NotFoundError, UsageError
-from metier.mcp.catalog_pool import CatalogPool
-from metier.mcp.tool import Context
+from metier.mcp.answers import CatalogPool
+from metier.mcp.tool_calls import Context
 from metier.values.agents import AgentProfile
 
 TASK = PromptArgument(name="task", description="What to do.", required=True)

@@ -1,5 +1,9 @@
 """The tool that resolves, and asks for a decision when a capability is missing."""
 
+import json
+import os
+from hashlib import sha256
+
 from mcp.types import (
     CallToolRequestParams,
     CallToolResult,
@@ -13,8 +17,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from metier.catalog import Catalog
 from metier.errors import UsageError
 from metier.mcp.answers import result, sendable
-from metier.mcp.clients import client_of
-from metier.mcp.tool import Args, Call, Context
+from metier.mcp.tool_calls import Args, Call, Context
 from metier.values.policy import PRESETS, Policy
 from metier.values.resolution import DECISIONS, Decision, Report
 
@@ -29,6 +32,8 @@ POLICY = {
 }
 _QUESTION = "decision"
 _LONGEST_LIST = 300
+_OVER_STDIO = os.urandom(8).hex()
+"""A process that serves over standard input has one client."""
 _MEANING = {
     "emulate": "emulate: do it without a skill, as well as you can",
     "continue-with-partial": "continue-with-partial: continue with what is resolved",
@@ -44,7 +49,7 @@ async def answer_resolve(call: Call) -> CallToolResult | InputRequiredResult:
     elif state:  # the user gave no decision
         report = await call.catalog.ask(lambda catalog: catalog.report(state))
     else:
-        client = client_of(call.context)
+        client = _client_of(call.context)
         report, is_kept = await call.catalog.ask(
             lambda catalog: _resolve(catalog, call.args, client)
         )
@@ -53,6 +58,22 @@ async def answer_resolve(call: Call) -> CallToolResult | InputRequiredResult:
                 input_requests={_QUESTION: _question(report)}, request_state=report.id
             )
     return result(report)
+
+
+def _client_of(context: Context) -> str:
+    """A short digest of the client's address, program and version: a server has no sessions."""
+    request, params = context.request, context.session.client_params
+    if request is None:
+        said: list[object] = [_OVER_STDIO]
+    else:
+        peer = request.client.host if request.client is not None else ""
+        program = params.client_info if params is not None else None
+        said = [
+            peer,
+            request.headers.get("user-agent", ""),
+            [program.name, program.version] if program is not None else [],
+        ]
+    return sha256(json.dumps(said).encode()).hexdigest()[:8]
 
 
 def _resolve(catalog: Catalog, args: Args, client: str) -> tuple[Report, bool]:

@@ -19,11 +19,10 @@ from mcp.types import (
 from metier.catalog import Catalog
 from metier.core.paths import is_inside
 from metier.flow.reading import DEEP_REFERENCE
-from metier.mcp.answers import cursor_after, handle_of
-from metier.mcp.catalog_pool import CatalogPool
-from metier.mcp.files import SkillFolder
+from metier.mcp.answers import CatalogPool, cursor_after, handle_of
 from metier.mcp.hard_links import Owners
-from metier.mcp.tool import Context
+from metier.mcp.skill_files import SkillFolder
+from metier.mcp.tool_calls import Context
 from metier.mcp.uris import SCHEME, find_skill, skill_uri
 from metier.values.rows import Row
 

@@ -11,7 +11,7 @@ from metier.catalog import Catalog
 from metier.errors import UsageError
 from metier.flow.queueing import Placement, RunRequest, has_workers, queue_name, start_detached
 from metier.mcp.answers import result
-from metier.mcp.tool import Args, Call, ServedTool
+from metier.mcp.tool_calls import Args, Call, ServedTool
 from metier.serving.catalog_thread import Opened, Stamp
 from metier.values.runs import Event, RunResult
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from mcp.server.lowlevel import Server
 
 from metier.catalog import Catalog
-from metier.mcp.catalog_pool import CatalogPool
+from metier.mcp.answers import CatalogPool
 from metier.mcp.http import Service, serve_http
 from metier.mcp.runs import RunThread
 from metier.mcp.server import make_server

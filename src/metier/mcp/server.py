@@ -16,13 +16,12 @@ from mcp.types import (
 from metier import __version__
 from metier.core.nearest import did_you_mean
 from metier.errors import NotFoundError
-from metier.mcp.answers import tool_error
-from metier.mcp.catalog_pool import CatalogPool
+from metier.mcp.answers import CatalogPool, tool_error
 from metier.mcp.prompts import Prompts
+from metier.mcp.reading_tools import READING
 from metier.mcp.resources import Resources
 from metier.mcp.skills import Skills
-from metier.mcp.tool import Answered, Call, Context, ServedTool
-from metier.mcp.tools import READING
+from metier.mcp.tool_calls import Answered, Call, Context, ServedTool
 
 NAME = "metier"
 INSTRUCTIONS = (

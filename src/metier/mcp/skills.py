@@ -16,12 +16,11 @@ from metier.catalog import Catalog
 from metier.core.names import is_capability_name
 from metier.errors import InvalidDocumentError, MetierError, NotFoundError
 from metier.flow.front_matter import portable_front_matter
-from metier.mcp.answers import cursor_after, handle_of
-from metier.mcp.catalog_pool import CatalogPool
-from metier.mcp.files import MOST_BYTES, SkillFolder
+from metier.mcp.answers import CatalogPool, cursor_after, handle_of
 from metier.mcp.hard_links import Owners
 from metier.mcp.resources import mime_type
-from metier.mcp.tool import Context
+from metier.mcp.skill_files import MOST_BYTES, SkillFolder
+from metier.mcp.tool_calls import Context
 from metier.mcp.uris import (
     MAIN_FILE,
     find_folder,

@@ -20,7 +20,7 @@ from metier.resolve.scoring import (
 from metier.values.candidates import Candidate
 from metier.values.contracts import Contract, Mode
 from metier.values.policy import Policy
-from metier.values.scoring import INVALID_TOKEN, MATCH_SCORES, UNKNOWN_CLAUSE
+from metier.values.score_numbers import INVALID_TOKEN, MATCH_SCORES, UNKNOWN_CLAUSE
 
 if TYPE_CHECKING:
     from fractions import Fraction

@@ -31,7 +31,7 @@ from metier.values.resolution import (
     outcome_fields,
     tie_breaks,
 )
-from metier.values.scoring import MATCH_SCORES
+from metier.values.score_numbers import MATCH_SCORES
 
 SCHEMA_VERSION = "1"
 LIMITS = ("min-contract-score", "min-required-coverage", "min-total-score", "max-candidates")

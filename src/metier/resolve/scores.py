@@ -29,7 +29,7 @@ from metier.resolve.scoring import (
     sums,
 )
 from metier.values.contracts import Mode
-from metier.values.scoring import BM25, DECIMALS, INFLATION
+from metier.values.score_numbers import BM25, DECIMALS, INFLATION
 
 
 class Question(NamedTuple):

@@ -11,7 +11,7 @@ from metier.core import bm25
 from metier.core.arrays import Array, Arrays, Floats, Mask, Places, arrays_of
 from metier.core.stems import stems
 from metier.hosts.table import NAMES
-from metier.values.scoring import (
+from metier.values.score_numbers import (
     BM25,
     DECIMALS,
     DIVERGENCE,

@@ -10,14 +10,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from metier.config.mcp_pins import McpPins
-from metier.core.extras import install_hint
 from metier.core.json_values import json_copy
-from metier.errors import MetierError, UsageError
+from metier.errors import MetierError, UsageError, install_hint
 from metier.run.server_text import ServerText, clean_schema, unusable
 from metier.run.tool import Tool, ToolCode, ToolContext, ToolError, one_line
 from metier.safety.addresses import check_address
 from metier.values.pins import ToolPin
-from metier.values.running import ServerSetting
+from metier.values.run_settings import ServerSetting
 
 if TYPE_CHECKING:
     import mcp.types as types

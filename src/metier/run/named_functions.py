@@ -13,7 +13,7 @@ from typing import Any
 from metier.core.paths import is_inside
 from metier.errors import ConfigError
 from metier.run.tool import Tool, one_line, tool_of
-from metier.values.running import CommandSetting
+from metier.values.run_settings import CommandSetting
 
 _IMPORTING = threading.Lock()
 """For the variables of `sys` that it changes."""

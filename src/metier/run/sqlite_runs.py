@@ -15,7 +15,8 @@ from hashlib import blake2b
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from metier.errors import NotFoundError, RunLostError, StoreError, UsageError
-from metier.run import browsing, tables
+from metier.run import browsing
+from metier.run import sqlite_tables as tables
 from metier.run.rows import (
     CANCELLED,
     INTERRUPTED,

@@ -12,7 +12,7 @@ from metier.config.mcp_pins import McpPins
 from metier.core.json_values import NotJsonError, freeze, json_copy
 from metier.core.nearest import did_you_mean
 from metier.errors import MetierError, TrustError, UsageError
-from metier.run.commands import command_tool
+from metier.run.command_tools import command_tool
 from metier.run.tool import (
     MOST_OUTPUT,
     Function,
@@ -26,8 +26,8 @@ from metier.run.tool import (
 )
 from metier.values.agents import ToolResult
 from metier.values.models import ToolSpec
-from metier.values.running import CommandSetting, ServerSetting
-from metier.values.tables import ToolSettings
+from metier.values.run_settings import CommandSetting, ServerSetting
+from metier.values.settings_tables import ToolSettings
 
 _NOBODY = ToolContext()
 _NAMES_THE_TOOL = ("TOOL_NOT_FOUND", "TOOL_PERMISSION_DENIED")

@@ -34,7 +34,7 @@ from metier.values.capabilities import SelectionContext
 from metier.values.documents import Card
 from metier.values.outcomes import Issue
 from metier.values.selection import Scored
-from metier.values.tables import CapabilitiesConfig
+from metier.values.settings_tables import CapabilitiesConfig
 
 Scorer = Callable[[Card, SelectionContext], float]
 Counts = NDArray[np.int64]

@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from metier.core.paths import is_inside
-from metier.storage.files import write_atomically
+from metier.storage.atomic_files import write_atomically
 from metier.storage.room import Room, read_regular
 
 JOURNAL = "repairs.json"

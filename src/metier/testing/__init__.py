@@ -4,8 +4,13 @@ The pytest plugin `metier.testing.plugin` is loaded by itself and has fixtures.
 """
 
 from metier.run.models import ScriptedModel
+from metier.testing.assertions import (
+    assert_injected,
+    assert_not_injected,
+    assert_silent,
+    assert_which,
+)
 from metier.testing.cassettes import CassetteError, RecordedModel
-from metier.testing.checks import assert_injected, assert_not_injected, assert_silent, assert_which
 from metier.testing.workspace import Workspace
 from metier.values.models import Message, ModelReply, ModelRequest, ToolCall
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from metier.errors import ModelError
 from metier.safety.redact import SECRET
-from metier.storage.files import write_atomically
+from metier.storage.atomic_files import write_atomically
 from metier.values.models import Model, ModelReply, ModelRequest, ToolCall, check_model
 from metier.values.runs import Usage
 

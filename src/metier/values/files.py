@@ -1,4 +1,4 @@
-"""Files for the catalog: found, read, parsed, linted.
+"""Files for the catalog: found, read, parsed, linted; and the teams whose folders they are in.
 
 Light: a refresh with nothing to read imports this module and no document kind.
 """
@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from metier.core.names import team_name
-from metier.values.teams import NO_TEAM, Team
 from metier.values.trust import NOTHING
 
 if TYPE_CHECKING:
@@ -52,6 +51,29 @@ UNTRUSTED_RANK = 10_000
 
 KeyPath = tuple[str | int, ...]
 """The position of a value in front matter: `("triggers", "keywords", 0)`."""
+
+
+class Team(NamedTuple):
+    """The team of a folder; its skills are also called `team/name`."""
+
+    name: str = ""
+    folder: str = ""
+    """POSIX, relative to the workspace."""
+    owner: str = ""
+    disabled: tuple[str, ...] = ()
+    """Names or ids of its documents that are excluded."""
+
+
+NO_TEAM = Team()
+
+
+def team_of(path: str, by_folder: Mapping[str, Team]) -> Team:
+    """The team of the innermost folder around a file."""
+    while (slash := path.rfind("/")) > 0:
+        path = path[:slash]
+        if path in by_folder:
+            return by_folder[path]
+    return NO_TEAM
 
 
 class Root(NamedTuple):

@@ -5,7 +5,7 @@ from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from metier.values.levels import BLOCKED, HELD
+from metier.values.trust import BLOCKED, HELD
 
 if TYPE_CHECKING:
     from metier.findings import Finding, Severity

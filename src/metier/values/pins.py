@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any, Literal, NamedTuple
 
-from metier.values.running import ServerSetting
+from metier.values.run_settings import ServerSetting
 
 Change = Literal["same", "new", "changed", "removed"]
 

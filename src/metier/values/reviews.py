@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from metier.values.levels import LEVELS
-from metier.values.trust import NOTHING
+from metier.values.trust import LEVELS, NOTHING
 
 LINK = "link:"
 """Before the target of a link, in place of a digest: links are not followed."""

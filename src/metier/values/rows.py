@@ -9,8 +9,8 @@ from metier.core.names import canonical_id, name_in_plugin
 from metier.core.text import routing_text
 from metier.errors import DamagedError
 from metier.values.files import Kind, Origin
-from metier.values.levels import BLOCKED, HELD
 from metier.values.outcomes import Exclusion, Issue, exact_copy, same_id, same_name
+from metier.values.trust import BLOCKED, HELD
 
 
 class Row(NamedTuple):

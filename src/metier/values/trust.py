@@ -1,4 +1,4 @@
-"""The trust that a user gives to a workspace."""
+"""The trust that a user gives to a workspace, and to sources of skills. Light."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -7,6 +7,10 @@ from typing import Any, Literal, NamedTuple
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 TrustState = Literal["trusted", "new", "changed", "owner"]
 """`changed`: trusted before its powers changed; `owner`: another user owns it."""
+ALWAYS, ON_FIRST_USE, ASK, NEVER = LEVELS = ("always", "on-first-use", "ask", "never")
+"""How far a source is trusted, the strictest last."""
+HELD, BLOCKED = "unreviewed", "blocked"
+"""Reasons of exclusion: until its user reviews the skill; by its source."""
 
 
 class Consent(NamedTuple):

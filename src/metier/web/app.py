@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from importlib import import_module
 from pkgutil import iter_modules
@@ -13,20 +13,19 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
-from starlette.routing import BaseRoute, Mount, Route
+from starlette.routing import BaseRoute, Match, Mount, Route
 from starlette.staticfiles import StaticFiles
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from metier.catalog import Catalog
 from metier.errors import MetierError, NotFoundError, TrustError, UsageError
 from metier.serving.endpoint import Endpoint
 from metier.web import pages as pages_folder
+from metier.web.catalog_threads import Reading
 from metier.web.event_answers import EventAnswers
 from metier.web.navigation import Navigation
 from metier.web.page import Action, Data, Page, Start, Stream
-from metier.web.paths import FixedPaths
 from metier.web.query import Query, address
-from metier.web.reading import Reading
 from metier.web.rendering import PlainJson, html
 from metier.web.run_thread import RunThread
 from metier.web.security import CSRF, ENTER, Guard, Sessions, read_form
@@ -61,6 +60,20 @@ def all_streams() -> list[Stream]:
 def _modules() -> list[Any]:
     names = sorted(one.name for one in iter_modules(pages_folder.__path__))
     return [import_module(f"{pages_folder.__name__}.{name}") for name in names]
+
+
+class FixedPaths(BaseRoute):
+    """Passes a request to the route whose path it names exactly; Starlette tries one by one."""
+
+    def __init__(self, routes: Sequence[Route]) -> None:
+        self._routes = {route.path: route for route in routes}
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        route = self._routes.get(scope["path"])
+        return route.matches(scope) if route is not None else (Match.NONE, {})
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._routes[scope["path"]].handle(scope, receive, send)
 
 
 class Inspector:

@@ -7,7 +7,7 @@ from markupsafe import Markup
 
 from metier.web.pictures_resolve import score_bar
 from metier.web.query import Query, address
-from metier.web.rows import text_html
+from metier.web.table_html import text_html
 from metier.web.words import cut
 
 Shown = Mapping[str, Any]

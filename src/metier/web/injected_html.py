@@ -9,7 +9,7 @@ from markupsafe import Markup
 from metier.core.text import counted
 from metier.web.pictures import Part, stacked
 from metier.web.query import address
-from metier.web.rows import text_html
+from metier.web.table_html import text_html
 from metier.web.words import cut
 
 Shown = Mapping[str, Any]

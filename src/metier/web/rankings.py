@@ -8,7 +8,7 @@ from markupsafe import Markup
 from metier.web.marking import pieces_html
 from metier.web.pictures import Part, stacked
 from metier.web.query import Query, address
-from metier.web.rows import text_html
+from metier.web.table_html import text_html
 
 _PARTS = (("words", "words"), ("related", "related words"), ("meaning", "meaning"))
 _TAUGHT = ("examples", "examples")

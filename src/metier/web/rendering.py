@@ -20,7 +20,7 @@ from metier.web.page import to_plain
 from metier.web.pictures_resolve import score_bar
 from metier.web.query import address
 from metier.web.rankings import ranking_html
-from metier.web.rows import head_html, rows_html
+from metier.web.table_html import head_html, rows_html
 from metier.web.words import (
     as_text,
     count,

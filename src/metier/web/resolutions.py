@@ -19,7 +19,7 @@ from metier.flow.report_text import (
     verdict,
 )
 from metier.values.resolution import Report
-from metier.values.scoring import WEIGHTS
+from metier.values.score_numbers import WEIGHTS
 
 MOST_SHOWN = 12
 """Candidates with all their figures; the table has the others."""

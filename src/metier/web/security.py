@@ -12,7 +12,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from metier.serving.endpoint import Endpoint
-from metier.serving.names import OwnNames
+from metier.serving.host_names import OwnNames
 
 ENTER = "/enter"
 STATIC = "/static/"

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from metier.serving.endpoint import Endpoint
 from metier.serving.listening import listen
 from metier.web.app import make_app
-from metier.web.reading import CatalogSource, Reading
+from metier.web.catalog_threads import CatalogSource, Reading
 from metier.web.security import ENTER, Sessions
 
 

@@ -10,7 +10,7 @@ from metier.errors import ModelError
 from metier.run.models import ProviderModel, ProviderSettings, limits
 from metier.run.models.endpoints import Endpoint, shown_address
 from metier.values.models import Message, ModelReply, ModelRequest
-from metier.values.running import ModelOptions
+from metier.values.run_settings import ModelOptions
 from openai_server import CutOff, Later, openai_server
 
 HELLO = ModelRequest("", [Message("user", "Hello")])

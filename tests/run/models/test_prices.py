@@ -6,7 +6,7 @@ import pytest
 
 from metier.run.models import Price, ProviderModel, ProviderSettings, price_of
 from metier.values.models import Message, ModelRequest
-from metier.values.running import ModelOptions
+from metier.values.run_settings import ModelOptions
 from metier.values.runs import Usage
 
 OWN = ProviderSettings(

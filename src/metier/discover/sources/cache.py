@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 
-from metier.discover.sources.cards import LARGEST, SUFFIX, SourcedCard, digest
+from metier.discover.sources.source import LARGEST, SUFFIX, SourcedCard, digest
 from metier.storage.room import Room
 from metier.values.capabilities import SourceSetting
 

@@ -7,7 +7,7 @@ import time
 from contextlib import closing
 
 from metier.core.text import printable
-from metier.discover.sources.cards import LARGEST, LIMIT_SECONDS, SourcedCard, file_stem, reason
+from metier.discover.sources.source import LARGEST, LIMIT_SECONDS, SourcedCard, file_stem, reason
 from metier.errors import SourceError
 
 MOST_CARDS = 5_000

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from metier.core.paths import is_inside, is_markdown, without_md
 from metier.core.text import printable
-from metier.discover.sources.cards import LARGEST, SourcedCard, content, file_stem, reason
+from metier.discover.sources.source import LARGEST, SourcedCard, content, file_stem, reason
 from metier.errors import SourceError
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from metier.core.paths import without_md
 from metier.core.text import printable
-from metier.discover.sources.cards import LARGEST, LIMIT_SECONDS, SourcedCard, file_stem, reason
+from metier.discover.sources.source import LARGEST, LIMIT_SECONDS, SourcedCard, file_stem, reason
 from metier.errors import SourceError, UsageError
 from metier.safety.addresses import check_address, host_of, is_inner_host, shown_host
 

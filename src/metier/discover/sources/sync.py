@@ -5,10 +5,10 @@ from collections.abc import Callable, Sequence
 
 from metier.core.text import printable
 from metier.discover.sources.cache import SourceCache
-from metier.discover.sources.cards import CardSource, SourcedCard, reason
 from metier.discover.sources.database import DatabaseSource
 from metier.discover.sources.local import LocalSource
 from metier.discover.sources.remote import RemoteSource, shown_address
+from metier.discover.sources.source import CardSource, SourcedCard, reason
 from metier.errors import ConfigError, MetierError, SourceError
 from metier.storage.room import Room
 from metier.values.capabilities import SourceSetting

@@ -7,7 +7,7 @@ import os
 from importlib import import_module
 
 from metier.hosts.model import Host, Key
-from metier.hosts.settings import SettingsFile
+from metier.hosts.settings_forms import SettingsFile
 
 
 def _declared() -> list[Host]:

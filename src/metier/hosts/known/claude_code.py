@@ -27,7 +27,7 @@ from metier.hosts.model import (
     Values,
     Written,
 )
-from metier.hosts.settings import Entry, ServerList, SettingsFile
+from metier.hosts.settings_forms import Entry, ServerList, SettingsFile
 from metier.hosts.skill_settings import (
     FoundSkill,
     HostSettings,

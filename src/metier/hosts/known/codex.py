@@ -22,7 +22,7 @@ from metier.hosts.model import (
     Transcripts,
     Written,
 )
-from metier.hosts.settings import Entry, ServerList, SettingsFile
+from metier.hosts.settings_forms import Entry, ServerList, SettingsFile
 from metier.hosts.skill_settings import FoundSkill, HostSettings, SkillSettings, last_of
 from metier.hosts.starting import Start, Started, Surroundings
 from metier.hosts.tools import HostTools, shell_tool

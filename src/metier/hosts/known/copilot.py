@@ -16,7 +16,7 @@ from metier.hosts.model import (
     Switch,
     Transcripts,
 )
-from metier.hosts.settings import Entry, ServerList, SettingsFile
+from metier.hosts.settings_forms import Entry, ServerList, SettingsFile
 from metier.hosts.starting import Start, Started, Surroundings
 from metier.hosts.tools import HostTools, file_tool, shell_tool, skill_tool
 

@@ -15,7 +15,7 @@ from metier.hosts.model import (
     Switch,
     Transcripts,
 )
-from metier.hosts.settings import Entry, SettingsFile
+from metier.hosts.settings_forms import Entry, SettingsFile
 
 _DOCS = Source("cursor.com/docs/skills", "2026-11-16", "docs")
 _FACTS = Source("cursor.com/docs", "2026-09", "docs")

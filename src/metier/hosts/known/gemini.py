@@ -20,7 +20,7 @@ from metier.hosts.model import (
     Transcripts,
     Written,
 )
-from metier.hosts.settings import Entry, SettingsFile
+from metier.hosts.settings_forms import Entry, SettingsFile
 from metier.hosts.skill_settings import HostSettings, SkillSettings, last_of
 from metier.hosts.starting import Start, Started, Surroundings
 from metier.hosts.tools import HostTools, file_tool, shell_tool, skill_tool

@@ -19,7 +19,7 @@ from metier.hosts.model import (
     Switch,
     Written,
 )
-from metier.hosts.settings import MARK, ServerList, SettingsFile
+from metier.hosts.settings_forms import MARK, ServerList, SettingsFile
 from metier.hosts.skill_settings import HostSettings, SkillSettings, merged_at
 
 _DOCS = Source("docs.openclaw.ai/tools/skills", "2026-11-16", "docs")

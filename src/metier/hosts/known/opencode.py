@@ -20,7 +20,7 @@ from metier.hosts.model import (
     Transcripts,
     Written,
 )
-from metier.hosts.settings import ServerList, SettingsFile
+from metier.hosts.settings_forms import ServerList, SettingsFile
 from metier.hosts.skill_settings import FoundSkill, HostSettings, SkillSettings
 from metier.hosts.starting import Start, Started, Surroundings
 from metier.hosts.tools import HostTools, file_tool, shell_tool, skill_tool

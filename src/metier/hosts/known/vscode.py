@@ -1,7 +1,7 @@
 """VS Code: MCP servers only. Its agent mode reads skills as Copilot CLI does."""
 
 from metier.hosts.model import Host, Source
-from metier.hosts.settings import ServerList, SettingsFile
+from metier.hosts.settings_forms import ServerList, SettingsFile
 
 HOST = Host(
     name="vscode",

@@ -9,9 +9,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from metier.core.arguments import check_text
-from metier.core.extras import install_hint
 from metier.core.nearest import did_you_mean
-from metier.errors import ModelError, UsageError
+from metier.errors import ModelError, UsageError, install_hint
 from metier.run.models.endpoints import Endpoint
 from metier.run.models.limits import Ask, ask_within, limited
 from metier.run.models.offline import NAME as OFFLINE
@@ -19,7 +18,7 @@ from metier.run.models.offline import OfflineModel
 from metier.run.models.prices import price_in
 from metier.safety.addresses import check_address
 from metier.values.models import Model, ModelReply, ModelRequest, check_model
-from metier.values.running import ProviderSettings
+from metier.values.run_settings import ProviderSettings
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model as Client

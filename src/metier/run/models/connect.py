@@ -35,7 +35,7 @@ from metier.core.text import printable
 from metier.errors import MetierError, ModelError, UsageError
 from metier.run.models.endpoints import Endpoint
 from metier.safety.addresses import check_address, host_of, is_at, redirected, shown_host
-from metier.values.running import ProviderSettings
+from metier.values.run_settings import ProviderSettings
 
 # Errors, in our words and without secrets
 

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 from metier.core.text import printable
 from metier.safety.addresses import host_of
 from metier.values.checks import dotted
-from metier.values.running import ProviderSettings
+from metier.values.run_settings import ProviderSettings
 
 _LONGEST = 200
 

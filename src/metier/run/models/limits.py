@@ -9,7 +9,7 @@ from metier.core.json_values import thaw
 from metier.errors import ModelError
 from metier.run.models.endpoints import Endpoint
 from metier.values.models import ModelReply, ModelRequest
-from metier.values.running import ModelOptions
+from metier.values.run_settings import ModelOptions
 
 Ask = Callable[[ModelRequest], Awaitable[ModelReply]]
 Connect = Callable[[], tuple[Ask, Endpoint]]

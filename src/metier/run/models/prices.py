@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from metier.run.models.offline import NAME as OFFLINE
-from metier.values.running import ProviderSettings
+from metier.values.run_settings import ProviderSettings
 from metier.values.runs import Usage
 
 _MILLION = 1_000_000

@@ -6,7 +6,7 @@ from metier.findings import CODES
 from metier.values.browsing import FACETS, ORDERS, Browse, Browsed
 from metier.values.files import KINDS, PLURAL
 from metier.values.rows import Row
-from metier.web.facets import Facets
+from metier.web.choices import Facets
 from metier.web.page import Data, Page, View
 from metier.web.query import Query, address
 from metier.web.table import Column, Table, asked_of

@@ -9,7 +9,7 @@ from metier.errors import UsageError
 from metier.flow.injected_parts import LeftOut, Piece, left_out, messages_of, pieces_of
 from metier.values.capabilities import DEFAULT_ABILITIES, DEFAULT_MAX_TOKENS
 from metier.values.selection import Injection, Scored
-from metier.web.offered import Offered
+from metier.web.choices import Offered
 from metier.web.page import Action, Data, Page, View
 from metier.web.pasted import PASTED
 from metier.web.query import Query, address

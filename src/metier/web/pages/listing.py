@@ -10,7 +10,7 @@ from metier.flow.listing_changes import edited, lost_text, switch_of, switched_o
 from metier.flow.listing_plan import Edit, greedy_plan, needed_fraction
 from metier.hosts.here import hosts_here
 from metier.hosts.known import HOSTS
-from metier.hosts.shown import Skill
+from metier.hosts.listing_types import Skill
 from metier.storage.places import user_home
 from metier.web.page import Data, Page, View
 from metier.web.table import Column, Row, Table, table_of

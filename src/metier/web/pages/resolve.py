@@ -12,7 +12,7 @@ from metier.hosts.table import NAMES as HOSTS
 from metier.values.contracts import Mode
 from metier.values.policy import PRESETS, Policy
 from metier.values.resolution import DECISIONS, Report
-from metier.web.offered import Offered
+from metier.web.choices import Offered
 from metier.web.page import Action, Data, Page, View
 from metier.web.query import address
 from metier.web.question import CHOICES, MODES, POLICY_KEYS, Question, asked_alone

@@ -10,7 +10,7 @@ from metier.errors import NotFoundError, UsageError
 from metier.flow import run_report
 from metier.flow.run_plan import base_id, declared_steps
 from metier.flow.run_report import LAST, RunReport
-from metier.flow.watching import follow, progress_of
+from metier.flow.run_watching import follow, progress_of
 from metier.values.agents import Checkpoint
 from metier.values.runs import OnEvent, RunRecord
 from metier.web.page import Action, Ask, Data, Page, Start, Stream, View

@@ -20,8 +20,7 @@ from metier.catalog import Catalog
 from metier.core.json_values import Schema
 from metier.core.paths import is_utf8
 from metier.errors import UsageError
-from metier.mcp.answers import result, schema
-from metier.mcp.catalog_pool import CatalogPool
+from metier.mcp.answers import CatalogPool, result, schema
 
 MOST_CACHED = 8_000_000
 """Characters of cached answers: about four hundred pages of fifty skills."""

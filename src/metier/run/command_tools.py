@@ -14,7 +14,7 @@ from metier.core.process import minimal_environment
 from metier.core.unread import why_not_json
 from metier.errors import UsageError
 from metier.run.tool import MOST_OUTPUT, Tool, ToolContext, ToolError, invalid
-from metier.values.running import CommandSetting
+from metier.values.run_settings import CommandSetting
 
 # Processes
 

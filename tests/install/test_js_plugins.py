@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from metier.hook.serve import envelope
-from metier.install.plugins import plugin_files
+from metier.install.js_plugins import plugin_files
 
 pytestmark = [
     pytest.mark.slow,

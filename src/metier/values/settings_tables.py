@@ -8,7 +8,7 @@ from metier.values.trust import NOTHING
 
 if TYPE_CHECKING:
     from metier.values.capabilities import SourceSetting
-    from metier.values.running import CommandSetting, ProviderSettings
+    from metier.values.run_settings import CommandSetting, ProviderSettings
 
 RolloutMode = Literal["off", "monitor", "soft", "on"]
 LogLevel = Literal["none", "summary", "detailed"]

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from metier.errors import MetierError, UsageError
 from metier.hosts.known import HOOKS
-from metier.hosts.settings import MARK
+from metier.hosts.settings_forms import MARK
 from metier.install.changes import BACKUP, Change, backup_of, read
 
 _ASK = """\

@@ -8,14 +8,14 @@ from metier.core.ranking import Document, Matches, Pool, Task
 from metier.core.weights import stored_weight
 from metier.core.word_table import shipped_table
 from metier.index.cached_pools import CachedPool, Memory
-from metier.index.ranked import RankText, RankWords, rank_words
+from metier.index.rank_index import RankText, RankWords, rank_words
 from metier.index.store import Store
-from metier.storage.pool import StoredPool
+from metier.storage.rank_pool import StoredPool
 from metier.values.which import ShownText
 
 if TYPE_CHECKING:
     from metier.core.word_table import Vector
-    from metier.flow.shown import ShownTexts
+    from metier.flow.shown_skills import ShownTexts
 
 _READ = "(state = 'active' OR shadowed_by != '') AND safe"
 """A host knows nothing of shadowed skills: its listing says which of several it shows."""

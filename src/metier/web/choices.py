@@ -1,12 +1,16 @@
-"""The filters of the catalog: as JSON a list, as HTML made once and kept with it."""
+"""What pages offer to choose: filters, and names that a field completes.
+
+As JSON a list, as HTML made once and kept with it.
+"""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from markupsafe import Markup
 
-from metier.web.rows import text_html
+from metier.web.table_html import text_html
 from metier.web.words import count, cut
 
 _OPEN = 4
@@ -16,6 +20,8 @@ Facet = Mapping[str, Any]
 
 
 class Facets:
+    """The filters of the catalog."""
+
     def __init__(self, facets: Sequence[Facet]) -> None:
         self._facets = facets
 
@@ -45,3 +51,17 @@ def _value(one: Facet) -> str:
         f"<span>{text_html(cut(one['value'], _LONGEST))}{hint if one['hint'] else ''}</span> "
         f'<span class="soft">{count(one["documents"])}</span></a></li>'
     )
+
+
+@dataclass(frozen=True)
+class Offered:
+    """Names in order; as HTML the options of a `datalist`."""
+
+    names: Sequence[str]
+
+    @cached_property
+    def options(self) -> Markup:
+        return Markup("".join(f'<option value="{text_html(name)}">' for name in self.names))
+
+    def to_json(self) -> list[str]:
+        return list(self.names)

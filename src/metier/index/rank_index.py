@@ -13,7 +13,7 @@ from metier.core.weights import by_length, stored_weight
 from metier.core.word_table import shipped_table
 from metier.index.postings import Postings
 from metier.safety.naming import may_be_named
-from metier.storage.pool import RANK_FIELD
+from metier.storage.rank_pool import RANK_FIELD
 from metier.values.agents import AgentProfile
 from metier.values.documents import Ability, Card, Document, Skill
 from metier.values.files import Entry, Kind

@@ -22,7 +22,7 @@ from metier.errors import (
 )
 from metier.flow.queueing import enqueue_new, limits_of, request_of
 from metier.flow.running import Agency
-from metier.flow.state import StateSettings
+from metier.flow.state_settings import StateSettings
 from metier.run.dbos_queue import DbosQueue
 from metier.run.dbos_worker import DbosWorker
 from metier.run.heartbeat import Heartbeat

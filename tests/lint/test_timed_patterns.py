@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metier.lint.patterns import (
+from metier.lint.timed_patterns import (
     MOST_MATCHES,
     PatternInvalidError,
     Patterns,

@@ -10,7 +10,7 @@ from click.shell_completion import CompletionItem
 from metier.catalog import Catalog
 from metier.cli.layout import one_line, terminal_width, wrapped
 from metier.cli.session import Session, complete_from, complete_names, metier_command
-from metier.cli.shown import row_json
+from metier.cli.shown_paths import row_json
 from metier.core.nearest import did_you_mean
 from metier.errors import UsageError
 from metier.values.agents import STANDARD

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from metier.storage.files import write_atomically
+from metier.storage.atomic_files import write_atomically
 
 BOUND = 300
 """Seconds after which another process counts as stuck."""
@@ -97,7 +97,7 @@ def test_a_missing_folder_is_an_error_and_is_not_made(tmp_path: Path) -> None:
 
 WRITE_FOR_EVER = """
 import itertools, sys
-from metier.storage.files import write_atomically
+from metier.storage.atomic_files import write_atomically
 for letter in itertools.cycle([b"a", b"b"]):
     write_atomically(sys.argv[1], letter * 300_000)
     print(flush=True)
@@ -122,9 +122,9 @@ def test_a_reader_sees_one_whole_content_even_when_the_writer_is_killed(tmp_path
 
 KILLED = """
 import os, signal, sys
-from metier.storage import files
+from metier.storage import atomic_files
 os.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
-files.write_atomically(sys.argv[1], b"half")
+atomic_files.write_atomically(sys.argv[1], b"half")
 """
 
 

@@ -7,7 +7,7 @@ from metier.errors import MetierError
 from metier.hosts import HOOKED
 from metier.mcp.answers import cursor_after, handle_of
 from metier.mcp.resolving import POLICY, answer_resolve
-from metier.mcp.tool import Args, ServedTool, cached, from_catalog
+from metier.mcp.tool_calls import Args, ServedTool, cached, from_catalog
 from metier.mcp.uris import skill_uri
 from metier.values.documents import Card
 from metier.values.policy import PRESETS

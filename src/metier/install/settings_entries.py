@@ -12,8 +12,8 @@ from typing import Any
 
 from metier.errors import MetierError, UsageError
 from metier.hosts.known import HOOKS, SERVERS
-from metier.hosts.settings import Entry, SettingsFile
-from metier.install import splice, toml
+from metier.hosts.settings_forms import Entry, SettingsFile
+from metier.install import splice, toml_edits
 from metier.install.changes import BACKUP, Change, backup_of, read
 from metier.install.commands import (
     around,
@@ -68,12 +68,12 @@ class Settings(ABC):
     # Texts
 
     def parse(self, text: str) -> Any:
-        return splice.parse(text) if self.form == "json" else toml.parse(text)
+        return splice.parse(text) if self.form == "json" else toml_edits.parse(text)
 
     def is_empty(self, text: str) -> bool:
         """Whether a text has nothing but what metier may have added."""
         if self.form == "toml":
-            return toml.is_blank(text)
+            return toml_edits.is_blank(text)
         return bool(self.parse(text).keys() <= self.own_keys)
 
     def parsed(self, text: str, path: str, hint: str) -> Any:
@@ -100,7 +100,7 @@ class Settings(ABC):
     def installed(self, path: str, command: Sequence[str]) -> Change:
         before = read(path)
         blank = "{}\n" if self.form == "json" else ""
-        text = blank if before is None or toml.is_blank(before) else before
+        text = blank if before is None or toml_edits.is_blank(before) else before
         new = self.put(text, path, command)
         is_known = before in (None, new) or self._is_all_made(text)
         change = Change(path=path, before=before, after=new, backup=backup_of(path, is_known))
@@ -120,7 +120,7 @@ class Settings(ABC):
             rest = self.pruned(before, ours, None if was is None else self.parse(was))
         except ValueError as error:
             raise UsageError(str(error), where=path, hint=hint) from None
-        same = splice.same if self.form == "json" else toml.same
+        same = splice.same if self.form == "json" else toml_edits.same
         is_made = all(self.is_made(data, at) for at in ours)
         is_as_before = was is not None and same(rest, was)
         if kept is not None and is_as_before and not same(before, kept):
@@ -303,9 +303,9 @@ class ServerSettings(Settings):
     def to_paste(self, command: Sequence[str], name: str = SERVER, text: str = "") -> str:
         keys, value = (*self.keys, name), self.host.servers.value(command)
         if self.form == "toml":
-            if toml.has_room(text, keys):
-                return f"add this by hand:\n{toml.written(keys, value).rstrip()}"
-            return f"add this between its braces by hand: {name} = {toml.inline(value)}"
+            if toml_edits.has_room(text, keys):
+                return f"add this by hand:\n{toml_edits.written(keys, value).rstrip()}"
+            return f"add this between its braces by hand: {name} = {toml_edits.inline(value)}"
         for key in reversed(keys):
             value = {key: value}
         return f"add this by hand: {json.dumps(value, ensure_ascii=False)}"
@@ -327,7 +327,7 @@ class ServerSettings(Settings):
         try:
             return self._put(text, ours[0] if ours else None, value)
         except ValueError as error:
-            hint = f"give it this value by hand: {toml.inline(value)}"
+            hint = f"give it this value by hand: {toml_edits.inline(value)}"
             message = f"the entry of metier cannot be changed: {error}"
             raise UsageError(message, where=path, hint=hint) from None
 
@@ -345,7 +345,7 @@ class ServerSettings(Settings):
                 free += "-mcp"
             hint = f"rename that server, or {self.to_paste(command, free, text)}"
             raise UsageError(f"another server is called '{SERVER}'", where=path, hint=hint)
-        if self.form == "toml" and not toml.has_room(text, (*self.keys, SERVER)):
+        if self.form == "toml" and not toml_edits.has_room(text, (*self.keys, SERVER)):
             message = f"the servers are in an inline table, {'.'.join(self.keys)} = {{…}}"
             raise UsageError(message, where=path, hint=self.to_paste(command, text=text))
 
@@ -353,7 +353,7 @@ class ServerSettings(Settings):
         """Replace the entry at `old`, or add an entry."""
         if self.form == "toml":
             keys = [str(step) for step in old or (*self.keys, SERVER)]
-            return toml.add(toml.remove(text, keys) if old else text, keys, value)
+            return toml_edits.add(toml_edits.remove(text, keys) if old else text, keys, value)
         if old:
             return splice.replace(text, old, value)
         return splice.add(_with_keys(text, self.keys), self.keys, value, key=SERVER)
@@ -377,7 +377,9 @@ class ServerSettings(Settings):
     def without(self, text: str, ours: Sequence[splice.Steps]) -> str:
         for at in ours:
             in_toml = self.form == "toml"
-            text = toml.remove(text, list(map(str, at))) if in_toml else splice.remove(text, at)
+            text = (
+                toml_edits.remove(text, list(map(str, at))) if in_toml else splice.remove(text, at)
+            )
         return text
 
     def pruned(self, text: str, ours: Sequence[splice.Steps], had: Any) -> str:

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from metier.flow.running import Agency
-from metier.flow.state import StateSettings
+from metier.flow.state_settings import StateSettings
 from metier.values.runs import (
     Event,
     OnEvent,
@@ -21,7 +21,7 @@ from metier.values.runs import (
 )
 
 if TYPE_CHECKING:
-    from metier.run.watching import RunWatcher
+    from metier.run.postgres_watching import RunWatcher
 
 _POLL_SECONDS = 0.5
 """On SQLite, which does not notify other processes."""
@@ -96,7 +96,7 @@ async def follow(
 
 
 def _watcher(state: StateSettings, key: int) -> "RunWatcher":
-    from metier.run.watching import RunWatcher  # needs the extra `postgres`
+    from metier.run.postgres_watching import RunWatcher  # needs the extra `postgres`
 
     return RunWatcher(state.conninfo, state.namespace, key)
 

@@ -15,8 +15,8 @@ from metier.config import Config
 from metier.core.bm25 import unpacked
 from metier.core.weights import WEIGHTS, by_length
 from metier.hosts import nameable_to
-from metier.index.ranked import LONGEST_BODY, MOST_EXAMPLES, field_weights
-from metier.storage.pool import RANK_FIELD, StoredPool
+from metier.index.rank_index import LONGEST_BODY, MOST_EXAMPLES, field_weights
+from metier.storage.rank_pool import RANK_FIELD, StoredPool
 
 WORDS = [
     "parse", "table", "invoice", "chart", "deploy", "cloud", "query", "Größe", "数字表",
