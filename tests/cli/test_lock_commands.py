@@ -150,6 +150,7 @@ def test_names_in_a_lock_cannot_manipulate_the_terminal(workspace: Workspace, ca
     workspace.write("metier.lock", json.dumps(lock))
     for line in (("verify", "--frozen"), ("verify", "--json")):
         printed = call(*line)
+        assert "[2J" in printed.out
         assert not {"\x1b", "\x07", "\u202e"} & set(printed.out + printed.err)
 
 

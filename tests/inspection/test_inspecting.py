@@ -510,4 +510,4 @@ def test_a_command_of_a_skill_is_named_with_its_line(inspect: Inspect, tmp_path:
 
 def test_a_card_without_an_id_is_listed_by_its_file(inspect: Inspect, tmp_path: Path) -> None:
     made = folder(tmp_path / "p", {"docs/capabilities/a.md": "---\ntitle: A\n---\nText.\n"})
-    assert all(one.name for one in inspect(made).adds)
+    assert [(one.kind, one.name) for one in inspect(made).adds] == [("card", "a.md")]

@@ -386,6 +386,8 @@ def test_hostile_texts_are_escaped_everywhere(workspace: Workspace) -> None:
             made.page("/inject", task=f"evil {HOSTILE}", agent=HOSTILE, core="evil"),
             made.page("/recompute", 404, id=report, candidate=HOSTILE),
         ]
+        shown = [number for number, text in enumerate(pages) if "&lt;script&gt;alert" in text]
+        assert shown == [0, 1, 4, 5]  # the others show no text of a question or a document
         for text in pages:
             assert "<script>alert" not in text
             assert "<b>x</b>" not in text
