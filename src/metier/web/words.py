@@ -10,7 +10,7 @@ from metier.safety.escapes import escaped_json, visible
 
 _FILLING = re.compile("·{8,}")
 _TONES = {
-    "good": ("active", "loads", "succeeded", "right", "whole", "fires", "trusted", "resolved"),
+    "good": ("loads", "succeeded", "right", "whole", "fires", "trusted", "resolved"),
     "warn": (
         "warning",
         "shadowed",

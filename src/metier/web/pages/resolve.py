@@ -26,12 +26,12 @@ _LEAST_FIELDS = 3
 _COLUMNS = [
     Column("name", "Candidate", "id", lambda row: address("document", kind="skill", id=row["id"])),
     Column("rank", "Rank", "number"),
-    Column("final", "Final", "number", hint="S_total_final"),
-    Column("contract", "Contract", "number", hint="S_contract"),
-    Column("desc", "Description", "number", hint="S_desc"),
-    Column("namepath", "Name", "number", hint="S_namepath"),
-    Column("runtime", "Runtime", "number", hint="S_runtime"),
-    Column("penalties", "Penalties", "number"),
+    Column("final", "Final", "number", hint="S_total_final", digits=3),
+    Column("contract", "Contract", "number", hint="S_contract", digits=2),
+    Column("desc", "Description", "number", hint="S_desc", digits=2),
+    Column("namepath", "Name", "number", hint="S_namepath", digits=2),
+    Column("runtime", "Runtime", "number", hint="S_runtime", digits=2),
+    Column("penalties", "Penalties", "number", digits=2),
     Column("rejected", "Rejected because"),
 ]
 

@@ -78,7 +78,7 @@ COLUMNS = (
     Column("state", "State", "badge"),
     Column("agentId", "Agent", "id", href=lambda row: address("runs", agent=row["agentId"])),
     Column("started", "Started", "time", hint="UTC"),
-    Column("seconds", "Seconds", "number"),
+    Column("seconds", "Seconds", "number", digits=1),
     Column("tokens", "Tokens", "number", sorts=False),
     Column("cost", "Cost in $", "number"),
     Column("runId", "Run", "id", href=lambda row: address("run", id=row["runId"]), sorts=False),
