@@ -6,7 +6,10 @@ from functools import cached_property
 
 from markupsafe import Markup
 
+from metier.web.page import View
 from metier.web.rows import text_html
+
+_MOST = 1_000
 
 
 @dataclass(frozen=True)
@@ -21,3 +24,13 @@ class Offered:
 
     def to_json(self) -> list[str]:
         return list(self.names)
+
+
+def offered_skills(view: View) -> Offered:
+    """The names of all skills; of very many none."""
+
+    def make() -> Offered:
+        names = view.catalog.names("skill")
+        return Offered(names if len(names) <= _MOST else [])
+
+    return view.cached("skills", make)

@@ -79,8 +79,8 @@ def _badge(value: Any, _to: str) -> str:
 
 
 def _spaced(value: Any) -> str:
-    """States such as `rollback_incomplete` and `below-threshold` as people write them."""
-    return text_html(value).replace("_", " ").replace("-", " ")
+    """States such as `rollback_incomplete` as people write them."""
+    return text_html(value).replace("_", " ")
 
 
 def _number(value: Any, to: str) -> str:

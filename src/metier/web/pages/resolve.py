@@ -12,7 +12,7 @@ from metier.hosts.table import NAMES as HOSTS
 from metier.values.contracts import Mode
 from metier.values.policy import PRESETS, Policy
 from metier.values.resolution import DECISIONS, Report
-from metier.web.offered import Offered
+from metier.web.offered import Offered, offered_skills
 from metier.web.page import Action, Data, Page, View
 from metier.web.query import address
 from metier.web.question import CHOICES, MODES, POLICY_KEYS, Question, asked_alone
@@ -67,10 +67,9 @@ def _empty(question: Question) -> int:
 
 def _offered(view: View) -> dict[str, Offered]:
     """What fields complete; of very many names only the first."""
-    skills = view.catalog.names("skill")
     return {
         "capabilities": Offered(_capabilities(view)[:_MOST_OFFERED]),
-        "skills": Offered(skills if len(skills) <= _MOST_OFFERED else []),
+        "skills": offered_skills(view),
         "hosts": Offered(HOSTS),
     }
 

@@ -185,14 +185,10 @@ def _decision(one: Decision, is_right: bool | None) -> Row:
         "host": one.host,
         "milliseconds": round(one.milliseconds, 1),
         "injected": ", ".join(names) if one.injected else "",
-        "left": _left(left) if left else "",
+        "left": f"{left.name} ({left.outcome}, {left.score:.2f})" if left else "",
         "error": one.error,
         "verdict": "" if is_right is None else "right" if is_right else "wrong",
     }
-
-
-def _left(one: Considered) -> str:
-    return f"{one.name} ({one.outcome.replace('-', ' ')}, {one.score:.2f})"
 
 
 def _best_left(considered: Sequence[Considered]) -> Considered | None:
