@@ -23,7 +23,16 @@ _TONES = {
         "over-budget",
         "pending-decision",
     ),
-    "bad": ("error", "excluded", "failed", "invisible", "wrong", "rollback_incomplete", "aborted"),
+    "bad": (
+        "error",
+        "excluded",
+        "failed",
+        "invisible",
+        "wrong",
+        "rollback_incomplete",
+        "aborted",
+        "interrupted",
+    ),
 }
 """The tone of a badge → the words that have it."""
 
