@@ -215,6 +215,14 @@ def test_the_fraction_that_is_named_is_enough(workspace: Workspace, empty_home: 
     assert [one.why for one in listing(workspace, "claude-code").lost if one.state != "cut"] == []
 
 
+def test_no_fraction_is_named_that_is_more_than_the_context(
+    workspace: Workspace, empty_home: Path
+) -> None:
+    many(workspace, empty_home, ".claude/skills")
+    assert needed_fraction(listing(workspace, "claude-code")) is not None
+    assert needed_fraction(listing(workspace, "claude-code", context=2_000)) is None
+
+
 # Each skill: `metier doctor --host`
 
 

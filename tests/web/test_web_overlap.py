@@ -91,6 +91,14 @@ def test_a_skill_in_no_cluster_can_be_zoomed_to(site: Inspected) -> None:
     assert site.json("/overlap.json", 404, near="nobody")["error"]["code"] == "NOT_FOUND"
 
 
+def test_the_skill_that_was_asked_for_is_marked_on_the_map(site: Inspected) -> None:
+    page = site.page("/overlap", near="haiku")
+    assert re.findall(r'<circle class="asked"[^>]*><title>([^<]*)', page) == ["haiku"]
+    assert re.findall(r'<text class="asked"[^>]*>([^<]*)', page) == ["haiku"]
+    assert "it competes with none" in page
+    assert 'class="asked"' not in site.page("/overlap")
+
+
 def test_the_threshold_decides_who_competes(site: Inspected) -> None:
     assert site.json("/overlap.json", least="100")["competing"] == 0
     assert "no two skills compete" in site.page("/overlap", least="100")

@@ -1,5 +1,6 @@
 """Resolve, its reports, and Inject: what the pages of the inspector say, and what they change."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -205,6 +206,20 @@ def test_two_reports_are_compared(workspace: Workspace) -> None:
         same = stored(made, "require=web-search")
         assert made.json("/reports.json", old=old, new=same)["difference"]["equal"]
         assert "The same, except for id and time" in made.page("/reports", old=old, new=same)
+
+
+def test_a_comparison_says_of_which_candidates_a_report_has_no_row(workspace: Workspace) -> None:
+    gone = workspace.skill("gone", extra=contract("DCI/1 P(search)"))
+    with inspected(workspace.root) as made:
+        old = stored(made, "require=search")
+        gone.unlink()
+        workspace.skill("added", extra=contract("DCI/1 P(search)"))
+        made.post("/do/refresh")
+        page = made.page("/reports", old=old, new=stored(made, "require=search"))
+    [lost] = re.findall(r'>gone</a>.*?<td class="long">(.*?)</td>', page, re.DOTALL)
+    assert lost == "<del>passed</del> <ins>not listed</ins>"
+    [won] = re.findall(r'>added</a>.*?<td class="long">(.*?)</td>', page, re.DOTALL)
+    assert won == "<del>not listed</del> <ins>passes</ins>"
 
 
 def test_a_pending_decision_is_taken_on_the_page(workspace: Workspace) -> None:

@@ -199,6 +199,8 @@ class RunRow(NamedTuple):
     finished: float | None
     parent_run: str
     usage: Usage
+    is_abandoned: bool = False
+    """Whether its process is gone, although its state is still `running`."""
 
 
 class RunResult(NamedTuple):

@@ -152,12 +152,13 @@ def _runs(catalog: Catalog) -> dict[str, Any]:
         runs, total = store.runs(limit=_MOST_RUNS, delegated=False), store.count_runs()
     except MetierError as error:
         return {"total": 0, "latest": [], "problem": error.message, "hint": error.hint}
+    now = time.time()
     latest = [
         {
             "runId": run.run_id,
             "agentId": run.agent_id,
             "task": run.task,
-            "state": run.state,
+            "state": "interrupted" if store.is_abandoned(run, now) else run.state,
             "created": run.created,
             "seconds": _seconds(run.created, run.finished),
             "tokens": run.usage.tokens,

@@ -9,6 +9,7 @@ from metier.flow.eval_add import add_case
 from metier.hosts import HOOKED
 from metier.values.evals import EvalCase
 from metier.values.which import RankedDocument, Which
+from metier.web.choices import offered_skills
 from metier.web.marking import marked_words, stems
 from metier.web.page import Action, Data, Page, View
 from metier.web.query import address
@@ -30,6 +31,7 @@ def build(view: View) -> Data:
         "expect": expect,
         "limit": limit,
         "hosts": list(HOOKED),
+        "offered": offered_skills(view),
     }
     if not task:
         return {**asked, "answer": None, "skills": []}
