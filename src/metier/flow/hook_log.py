@@ -300,7 +300,7 @@ def _parse(line: bytes) -> Decision | _Label:
 
 
 def _considered(rows: Any, *, score: int, outcome: int) -> tuple[Considered, ...]:
-    """A card is `[id, score, threshold, outcome, …]`, a skill `[handle, path, score, outcome, …]`."""
+    """A card is `[id, score, threshold, outcome, …]`; a skill `[handle, path, score, outcome]`."""
     if not isinstance(rows, list):
         raise TypeError
     return tuple(
