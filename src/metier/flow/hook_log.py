@@ -43,7 +43,7 @@ class Considered(NamedTuple):
     """A card or skill that was considered for a decision."""
 
     name: str
-    """The id of a card, the name of a skill."""
+    """The id of a card, the handle of a skill."""
     score: float
     outcome: str
 
@@ -300,7 +300,7 @@ def _parse(line: bytes) -> Decision | _Label:
 
 
 def _considered(rows: Any, *, score: int, outcome: int) -> tuple[Considered, ...]:
-    """A card is `[id, score, threshold, outcome, …]`, a skill `[name, path, score, outcome, …]`."""
+    """A card is `[id, score, threshold, outcome, …]`; a skill `[handle, path, score, outcome]`."""
     if not isinstance(rows, list):
         raise TypeError
     return tuple(

@@ -9,13 +9,14 @@ from metier.config import ALIAS_FILE, Config
 from metier.core.paths import is_inside
 from metier.discover.roots import roots_for, roots_of_paths, roots_of_user
 from metier.findings import OWN_FAMILY, SECURITY_CODES
+from metier.flow.entries import read_bytes
 from metier.flow.lint_choice import Choice as Choice
 from metier.flow.lint_choice import choice_of as choice_of
 from metier.flow.lint_choice import unknown_code as unknown_code
 from metier.flow.lint_report import Reported
 from metier.flow.reading import read_documents, team_folders, workspace_roots
 from metier.flow.surroundings import Surroundings, is_alias_table, lint_plugins, table_below
-from metier.lint.collisions import Subject, lint_collisions
+from metier.lint.collisions import Subject, lint_collisions, located
 from metier.lint.tiers import AGENTS_FILE, lint_agents_file
 from metier.storage.places import state_room, user_home
 from metier.storage.room import read_regular
@@ -31,6 +32,8 @@ if TYPE_CHECKING:  # most runs find nothing to repair
 Wants = Callable[[Issue], bool]
 _UNPROVIDED = "XF905"
 """No skill provides what another requires."""
+_NOT_NAMED = frozenset({"SZ801", "SZ802"})
+"""Hooks would show this of a skill, and therefore do not name it."""
 
 
 class Linted:
@@ -79,12 +82,25 @@ def lint_files(
             linted.issues += around.lint(entry)
         if on_progress is not None and number % 100 == 0:
             on_progress(number, len(reading.found))
-    among = lint_collisions(subjects, shown)
+    among = [
+        located(one, _front_matter(reading, one.path)) if one.code in _NOT_NAMED else one
+        for one in lint_collisions(subjects, shown)
+    ]
     copies = [issue for issue in among if issue.code == "XF902"]
     linted.issues += among
     linted.excluded += [Exclusion(one.path, "duplicate-content", one.message) for one in copies]
     linted.causes.update(copies)
     return linted
+
+
+def _front_matter(reading: Reading, path: str) -> str:
+    """The lines of a file before its body; empty if it is gone."""
+    found = next(one for one in reading.found if one.path == path)
+    try:
+        lines = read_bytes(found).decode(errors="replace").split("\n")
+    except OSError:
+        return ""
+    return "\n".join(lines[: reading.read(found).body_line - 1])
 
 
 def subject_of(entry: Entry, document: "Document") -> Subject:
