@@ -371,6 +371,33 @@ def test_one_common_word_never_fires() -> None:
     assert not fires(one, one.evidence + 1e-6)
 
 
+def first_of(task: str, *texts: Text) -> Ranked:
+    """The first of some skills among others, whether it fires or not."""
+    pool = [*texts, *(Text(f"s{at}", "blip") for at in range(30))]
+    return next(one for one in ranked(task, pool) if one.document.path == texts[0].name)
+
+
+@pytest.mark.parametrize("identifier", ["CrashLoopBackOff", "crash_loop_back_off"])
+def test_the_parts_of_an_identifier_are_one_word(identifier: str) -> None:
+    pod = Text("pod", "Back up loops")
+    one = first_of(f"why {identifier}", pod)
+    assert one.evidence >= THRESHOLD
+    assert (one.matched, fires(one, THRESHOLD)) == (1, False)
+    assert first_of(f"why {identifier} back", pod).matched == 2
+    assert first_of(f"{identifier} of a pod", pod).matched == 2
+    assert fires(first_of(f"{identifier} of a pod", pod), THRESHOLD)
+
+
+def test_a_skill_with_the_whole_identifier_has_more_than_its_parts() -> None:
+    one = first_of("why CrashLoopBackOff", Text("pod", "Mends a pod in CrashLoopBackOff"))
+    assert (one.matched, fires(one, THRESHOLD)) == (2, True)
+
+
+def test_an_identifier_that_is_the_whole_name_is_enough() -> None:
+    one = first_of("why crashLoop", Text("crash-loop", "zorp"))
+    assert (one.matched, fires(one, THRESHOLD)) == (2, True)
+
+
 def test_asking_words_order_but_are_no_evidence() -> None:
     texts = [Text("a1", "thanks continue looks"), Text("b1", "zorp")]
     first, _ = ranked("thanks, continue: looks", texts)

@@ -89,6 +89,21 @@ def test_matched_words_are_told_by_field_as_the_task_writes_them(catalog: Catalo
     assert (one.kind, one.path) == ("skill", "skills/pdf-tables/SKILL.md")
 
 
+def test_an_identifier_is_told_once_and_its_parts_are_too_little(workspace: Workspace) -> None:
+    workspace.skill("pod", "Back up loops. Use when back.")
+    for name in ("alpha", "beta", "gamma"):
+        workspace.skill(name, f"Rotate the keys of {name}")
+    with Catalog.open(workspace.root) as catalog:
+        catalog.refresh()
+        found = catalog.which("why CrashLoopBackOff", expect="pod")
+        one = skill(found, "pod")
+    assert one.matched == {"description": ["CrashLoopBackOff"]}
+    assert one.evidence >= found.threshold
+    assert found.named == []
+    assert found.expectation is not None
+    assert found.expectation.reasons[0] == "one matching word is too little"
+
+
 def test_words_that_a_skill_is_not_for_are_told_apart(catalog: Catalog) -> None:
     one = skill(catalog.which("the tables of a spreadsheet"), "pdf-tables")
     assert one.against == ["spreadsheet"]

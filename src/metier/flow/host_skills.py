@@ -1,7 +1,7 @@
 """What a host makes of every skill in the catalog: it loads as a name, or not, and why."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -42,6 +42,11 @@ class HostSkill(NamedTuple):
         return self.row.file.rsplit("/", 2)[-2]
 
     @property
+    def called(self) -> str:
+        """The host's name for it, switched off or not; empty if it does not load."""
+        return self.outcome.name
+
+    @property
     def is_hidden(self) -> bool:
         """Whether it loads, and a switch keeps it from the model."""
         return isinstance(self.outcome, Loads) and bool(self.outcome.hidden_by)
@@ -64,6 +69,13 @@ def host_view(store: Store, host: Host, workspace: str, home: str) -> HostView:
     settings = _settings(host, workspace, home)
     look = _Look(host, settings, workspace, home)
     return HostView(host, settings, [look.at(row) for row in host_rows(store)])
+
+
+def skills_meant(view: HostView, wanted: str, paths: Container[str]) -> list[HostSkill]:
+    """The skills that the host calls `wanted`, switched off or not; else those at `paths`."""
+    known = [one for one in view.skills if one.called]
+    called = [one for one in known if one.called == wanted]
+    return called or [one for one in known if one.row.path in paths]
 
 
 def _settings(host: Host, workspace: str, home: str) -> HostSettings:

@@ -222,9 +222,16 @@ class Queries:
 
     def skill_meant(self, wanted: str) -> Row:
         """The skill with that id, name, folder or path. Raises `NotFoundError`."""
+        return self.skills_meant(wanted)[0]
+
+    def skills_meant(self, wanted: str) -> Sequence[Row]:
+        """The skills with that id, else name, else folder or path; the active first.
+
+        Raises `NotFoundError`.
+        """
         check_text("skill", wanted)
         rows = self.find("skill", wanted) or documents.skills_in(self.store, wanted)
-        return rows[0] if rows else self.row("skill", wanted)
+        return rows or [self.row("skill", wanted)]
 
     def issues(self, shown: Callable[[str], str] = str) -> list[Issue]:
         """Every finding of the last refresh, by path; `shown` writes paths in messages."""

@@ -50,6 +50,8 @@ class DoesNotLoad(NamedTuple):
     reason: Reason
     message: str
     hint: str = ""
+    name: str = ""
+    """What the host calls a skill that only a switch keeps off; else empty."""
 
 
 class _Found(NamedTuple):
@@ -84,11 +86,11 @@ def loads(
     if problem is not None:
         return problem
     effect, key = _switched(host, data, switched or {})
+    name = _name(host, location, found, data)
     if effect == "off":
-        return DoesNotLoad("off", f"{SWITCHED_OFF}{key}", f"change {key}")
+        return DoesNotLoad("off", f"{SWITCHED_OFF}{key}", f"change {key}", name)
     hidden = key if effect in ("manual", "name-only") else ""
     hidden = hidden or _hidden_without_description(host.loading, data)
-    name = _name(host, location, found, data)
     return Loads(name, hidden, _doubt(host.loading, found))
 
 
