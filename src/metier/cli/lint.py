@@ -3,7 +3,6 @@
 import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import click
 
@@ -13,11 +12,8 @@ from metier.cli.shown_paths import shown_file
 from metier.config import Config
 from metier.errors import ConfigError, UsageError
 from metier.flow.boundary import untrusted_error
-from metier.flow.lint_report import Reported, owners_file, with_owners
+from metier.flow.lint_report import Plan, Reported, owners_file, with_owners
 from metier.flow.linting import Choice, Linted, Linter, LintRequest, choice_of, unknown_code
-
-if TYPE_CHECKING:
-    from metier.flow.repairing import Repair
 
 _LIST = "-"
 """Standard input."""
@@ -57,21 +53,21 @@ def _check(session: Session, options: LintOptions, output_format: str) -> int:
         from metier.cli.lint_repairs import Written, finish_repairs
 
         finish_repairs(session)
-    linted, repairs = _lint(session, linter, unsafe=options.unsafe)
+    linted, plan = _lint(session, linter, unsafe=options.unsafe)
     if options.repair and not options.dry_run:
         written = Written(session)
-        while repairs and written.add(repairs):
-            linted, repairs = _lint(session, linter, unsafe=options.unsafe)
-        written.note(session, linter)
-    reported = with_owners(linter.chosen(linted, repairs), session.workspace())
+        while plan.repairs and written.add(plan.repairs):
+            linted, plan = _lint(session, linter, unsafe=options.unsafe)
+        written.note(session, linter, plan)
+    reported = with_owners(linter.chosen(linted, plan.repairs), session.workspace())
     if options.owner is not None:
         reported = _owned(session, options.owner, reported)
     reported = _without_known(session, options, linter, reported)
     if options.dry_run:
         from metier.cli.lint_repairs import note_levels, print_repairs
 
-        print_repairs(session, repairs, linter, as_json=output_format == "json")
-        note_levels(session, linter, linted, repairs, unsafe=options.unsafe)
+        print_repairs(session, plan.repairs, linter, as_json=output_format == "json")
+        note_levels(session, linter, linted, plan, unsafe=options.unsafe)
     else:
         if output_format == "sarif":
             reported = linter.with_repairs(reported)
@@ -154,9 +150,7 @@ def _known_families() -> str:
     return f"families: {', '.join(sorted({code[:2] for code in CODES}))}; metier explain lists all"
 
 
-def _lint(
-    session: Session, linter: Linter, *, unsafe: bool = False
-) -> tuple[Linted, "list[Repair]"]:
+def _lint(session: Session, linter: Linter, *, unsafe: bool = False) -> tuple[Linted, Plan]:
     with session.progress("checking") as on_progress:
         linted = linter.lint(on_progress)
     return linted, linter.repairs(linted, unsafe=unsafe)

@@ -13,7 +13,7 @@ from metier.flow.entries import read_bytes
 from metier.flow.lint_choice import Choice as Choice
 from metier.flow.lint_choice import choice_of as choice_of
 from metier.flow.lint_choice import unknown_code as unknown_code
-from metier.flow.lint_report import Reported
+from metier.flow.lint_report import Plan, Reported
 from metier.flow.reading import read_documents, team_folders, workspace_roots
 from metier.flow.surroundings import Surroundings, is_alias_table, lint_plugins, table_below
 from metier.lint.collisions import Subject, lint_collisions, located
@@ -315,22 +315,31 @@ class Linter:
         planned = plan_repairs(self.reading, [issue], lambda other: repair_key(other) == key)
         return planned[0] if planned else None
 
-    def repairs(self, linted: Linted, *, unsafe: bool = False) -> list["Repair"]:
+    def repairs(self, linted: Linted, *, unsafe: bool = False) -> Plan:
         """Repairs of files that were named, else of the workspace's own."""
         named, workspace = bool(self._request.paths), self._request.workspace
-        if not any(issue.fixable and (unsafe or not issue.needs_unsafe) for issue in linted.issues):
-            return []
-        from metier.flow.repairing import plan_repairs  # see above
+        wanted = [
+            issue
+            for issue in linted.issues
+            if issue.fixable and (unsafe or not issue.needs_unsafe) and self.wants(issue)
+        ]
+        if not wanted:
+            return Plan()
+        from metier.flow.left_alone import reasons_left  # see above
+        from metier.flow.repairing import plan_repairs
 
         own = [one for one in self.reading.found if named or is_inside(one.file, workspace)]
         reading = self.reading._replace(found=own)
-        if not unsafe:
-            return plan_repairs(reading, linted.issues, self.wants)
-        from metier.flow.unsafe_repairs import plan_unsafe, workspace_of  # few ask for it
+        refused: dict[str, str] = {}
+        if unsafe:
+            from metier.flow.unsafe_repairs import plan_unsafe, workspace_of  # few ask for it
 
-        handles = [one.names[0] for one in linted.documents if one.kind == "skill"]
-        around = workspace_of(workspace, self._config, handles, () if named else reading.found)
-        return plan_unsafe(around, reading, linted.issues, self.wants)
+            handles = [one.names[0] for one in linted.documents if one.kind == "skill"]
+            around = workspace_of(workspace, self._config, handles, () if named else reading.found)
+            repairs, refused = plan_unsafe(around, reading, linted.issues, self.wants)
+        else:
+            repairs = plan_repairs(reading, linted.issues, self.wants)
+        return Plan(repairs, reasons_left(reading, wanted, repairs, refused))
 
     def shown(self, path: str) -> str:
         """A path as it can be opened; a named path stays as it was written."""
