@@ -137,7 +137,7 @@ def _catalog(session: Session, catalog: Catalog) -> Iterator[Check]:
     yield from _excluded(catalog)
     yield from _reviews(catalog)
     yield from _unknown_sources(catalog)
-    from metier.flow.linting import settings_findings  # --host does not load it
+    from metier.flow.lint_settings import settings_findings  # --host does not load it
 
     for issue in settings_findings(catalog.config, catalog.workspace, _documents(catalog)):
         detail = f"{ShownPaths(catalog)(issue.path)}:{issue.line}: {issue.message}"

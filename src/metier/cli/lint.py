@@ -81,19 +81,24 @@ def _check(session: Session, options: LintOptions, output_format: str) -> int:
 
 def _linter(session: Session, options: LintOptions) -> Linter | None:
     """What lints the files that were asked for; None if none of them is a document."""
+    from metier.flow.lint_files import documents_among, links_among  # few name files by a list
+
     config = session.config()
     choice = _choice(
         config, _codes(options.select), _codes(options.ignore), notes=options.shows_notes
     )
     paths = options.paths
+    links: tuple[str, ...] = ()
     is_part = options.changed is not None or options.files_from is not None
     if is_part:
-        paths = tuple(_named_files(session, options, config))
+        files, workspace = _named_files(session, options), session.workspace()
+        links = tuple(links_among(files, workspace, config))
+        paths = (*documents_among(files, workspace, config), *links)
         if not paths:
             return None
     request = LintRequest(
         session.workspace(), config, choice, paths, options.kind, options.strict, options.user,
-        options.exclude, is_part, options.host or "",
+        options.exclude, is_part, options.host or "", links,
     )  # fmt: skip
     linter = Linter(request, shown_file)
     if session.is_outside() and not paths and not linter.has_folders():
@@ -105,8 +110,8 @@ def _linter(session: Session, options: LintOptions) -> Linter | None:
     return linter
 
 
-def _named_files(session: Session, options: LintOptions, config: Config) -> list[str]:
-    from metier.flow.lint_files import changed_files, documents_among, listed_files
+def _named_files(session: Session, options: LintOptions) -> list[str]:
+    from metier.flow.lint_files import changed_files, listed_files
 
     workspace = session.workspace()
     if options.changed is not None:
@@ -116,13 +121,13 @@ def _named_files(session: Session, options: LintOptions, config: Config) -> list
             error = untrusted_error(workspace, trust, "--changed, which runs git here,")
             error.hint += "; --files-from - takes a list of files, and needs no trust"
             raise error
-        return documents_among(changed_files(workspace, options.changed), workspace, config)
+        return changed_files(workspace, options.changed)
     if options.files_from == _LIST:
         raw = session.standard_input_bytes
     else:
         with click.open_file(options.files_from or "", "rb") as file:
             raw = file.read()
-    return documents_among(listed_files(raw), workspace, config)
+    return listed_files(raw)
 
 
 def _codes(values: tuple[str, ...]) -> tuple[str, ...]:

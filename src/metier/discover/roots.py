@@ -1,7 +1,7 @@
 """Which folders to look through: by the settings, or by paths that a person named."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -199,17 +199,28 @@ def skill_root(path: str, *, label: str, rank: int, prefix: str | None = None) -
 
 
 def roots_of_paths(
-    paths: Sequence[str], workspace: str, config: Config, home: str, kind: Kind | None = None
+    paths: Sequence[str],
+    workspace: str,
+    config: Config,
+    home: str,
+    kind: Kind | None = None,
+    *,
+    links: Collection[str] = (),
 ) -> list[Root]:
     """A root for every file and folder named; findings show the paths as they were written.
 
-    Links are followed as they are when nothing is named.
+    Links are followed as they are when nothing is named, but a folder that is itself a link is
+    entered wherever it leads, unless it is one of `links`.
     """
     roots: list[Root] = []
     for rank, path in enumerate(paths):
         if not os.path.lexists(path):
             raise UsageError("no such file or folder", where=path, hint="check the spelling")
-        if os.path.isdir(path) and os.path.basename(path) not in SKILL_NAMES:
+        if path in links:
+            folder, name = os.path.split(path)
+            root = _root("skill", os.path.realpath(folder), folder, rank, only=name)
+            roots.append(root._replace(is_link=True))
+        elif os.path.isdir(path) and os.path.basename(path) not in SKILL_NAMES:
             roots += _of_folder(path, workspace, config, kind, rank)
         else:
             roots.append(_of_file(path, workspace, config, kind, rank))

@@ -1,7 +1,7 @@
 """Which files to lint: changed in git, or named by a list; and how many of the user's are not."""
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import closing
 from typing import TYPE_CHECKING
 
@@ -74,31 +74,56 @@ def listed_files(raw: bytes) -> list[str]:
 def documents_among(files: Iterable[str], workspace: str, config: Config) -> list[str]:
     """The documents of a workspace among `files`, and the skills to which other files belong.
 
-    Relative to the current folder. Files that do not exist, and files of no known kind, are left
-    out.
+    Relative to the current folder. With the settings; without files that do not exist, and files
+    of no known kind.
     """
     folders = kind_folders(workspace, config)
     found: dict[str, None] = {}
     for file in files:
         path = os.path.abspath(file)
-        for document in _documents_of(path, workspace, folders):
+        for document in _documents_of(path, workspace, folders, config.sources):
             found[os.path.relpath(document)] = None
     return list(found)
 
 
-def _documents_of(path: str, workspace: str, folders: dict[str, set[Kind]]) -> Iterator[str]:
-    folder, name = os.path.split(path)
-    if not NOT_ENTERED.isdisjoint(os.path.relpath(folder, workspace).split(os.sep)):
+def links_among(files: Iterable[str], workspace: str, config: Config) -> list[str]:
+    """The links of a workspace among `files` that are not documents themselves."""
+    folders = kind_folders(workspace, config)
+    paths = dict.fromkeys(map(os.path.abspath, files))
+    return [
+        os.path.relpath(path)
+        for path in paths
+        if os.path.islink(path)
+        and is_inside(path, workspace)
+        and _is_entered(path, workspace)
+        and not _is_named_like_one(path, workspace, folders)
+    ]
+
+
+def _documents_of(
+    path: str, workspace: str, folders: dict[str, set[Kind]], settings: Collection[str]
+) -> Iterator[str]:
+    folder = os.path.dirname(path)
+    if not _is_entered(folder, workspace):
         if path == os.path.join(workspace, ALIAS_FILE) and os.path.isfile(path):
             yield path
-        return
-    kinds = folders.get(os.path.realpath(folder), set())
-    is_named = name in SKILL_NAMES or path == os.path.join(workspace, AGENTS_FILE)
-    if is_named or any(is_document(kind, name) for kind in kinds):
+    elif path in settings or _is_named_like_one(path, workspace, folders):
         if os.path.lexists(path):
             yield path
     elif is_inside(folder, workspace):
         yield from _skill_around(folder, workspace)
+
+
+def _is_entered(path: str, workspace: str) -> bool:
+    return NOT_ENTERED.isdisjoint(os.path.relpath(path, workspace).split(os.sep))
+
+
+def _is_named_like_one(path: str, workspace: str, folders: dict[str, set[Kind]]) -> bool:
+    """Whether a path has the name of a document, whatever is there."""
+    folder, name = os.path.split(path)
+    if name in SKILL_NAMES or path == os.path.join(workspace, AGENTS_FILE):
+        return True
+    return any(is_document(kind, name) for kind in folders.get(os.path.realpath(folder), ()))
 
 
 def _skill_around(folder: str, workspace: str) -> Iterator[str]:

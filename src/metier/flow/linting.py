@@ -1,7 +1,7 @@
 """Lint a workspace or named files: findings, what is excluded, and repairs."""
 
 import os
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,6 +14,7 @@ from metier.flow.lint_choice import Choice as Choice
 from metier.flow.lint_choice import choice_of as choice_of
 from metier.flow.lint_choice import unknown_code as unknown_code
 from metier.flow.lint_report import Plan, Reported
+from metier.flow.lint_settings import findings_of_file, settings_findings
 from metier.flow.reading import read_documents, team_folders, workspace_roots
 from metier.flow.surroundings import Surroundings, is_alias_table, lint_plugins, table_below
 from metier.lint.collisions import Subject, lint_collisions, located
@@ -133,6 +134,8 @@ class LintRequest(NamedTuple):
     """Whether the paths are some of many files: what others provide is unknown then."""
     host: str = ""
     """Keep what matters to this host; empty for all."""
+    links: tuple[str, ...] = ()
+    """Those of the paths that are links, to be followed as they are without paths."""
 
 
 class Linter:
@@ -168,6 +171,9 @@ class Linter:
         if not self._request.paths:
             issues = [*failed, *self._settings_findings(linted.documents)]
             linted.add(len({issue.path for issue in issues}), issues)
+        for path in filter(self._is_settings_file, self._request.paths):
+            config = self._request.config
+            linted.add(1, findings_of_file(path, config, workspace, self._named_of_all))
         return linted
 
     def has_folders(self) -> bool:
@@ -190,8 +196,9 @@ class Linter:
         failed: list[Issue] = []
         home = user_home(os.environ)
         if paths:
-            kind = self._request.kind
-            roots = roots_of_paths(self._documents(), workspace, self._request.config, home, kind)
+            kind, links = self._request.kind, self._request.links
+            config = self._request.config
+            roots = roots_of_paths(self._documents(), workspace, config, home, kind, links=links)
         else:
             room = state_room(workspace) if config.is_workspace else None
             roots, failed = workspace_roots(workspace, config, home, room)
@@ -237,6 +244,15 @@ class Linter:
         users = self._read(roots_of_user(config, user_home(os.environ)))
         more = [_named(users.read(found)) for found in users.found]
         return settings_findings(config, workspace, [*documents, *more])
+
+    def _is_settings_file(self, path: str) -> bool:
+        return os.path.abspath(path) in self._request.config.sources
+
+    def _named_of_all(self) -> list[Named]:
+        """The names of all documents, whatever was named."""
+        config, workspace = self._request.config, self._request.workspace
+        reading = self._read(roots_for(workspace, config, user_home(os.environ)))
+        return [_named(reading.read(found)) for found in reading.found]
 
     def is_checked(self, path: str, code: str) -> bool:
         """Whether this run would have found a code in the file at a path of the workspace."""
@@ -360,7 +376,9 @@ class Linter:
         return [
             path
             for path in self._request.paths
-            if not is_alias_table(path) and (self._request.kind or not self._is_agents_file(path))
+            if not is_alias_table(path)
+            and not self._is_settings_file(path)
+            and (self._request.kind or not self._is_agents_file(path))
         ]
 
     def _add_alias_tables(self, linted: Linted) -> None:
@@ -405,31 +423,6 @@ class Linter:
         reading = read_documents([root for root in roots if root.kind == "card"])
         entries = [entry for found in reading.found if not (entry := reading.read(found)).reason]
         return [name for entry in entries for name in (entry.handle, entry.found.path)]
-
-
-def settings_findings(config: Config, workspace: str, documents: Collection[Named]) -> list[Issue]:
-    """Names in the settings that none of `documents`, used or not, has."""
-    from metier.lint.settings import (  # not for named files
-        SettingsFile,
-        lint_capabilities,
-        lint_disabled,
-    )
-
-    files = []
-    own = []
-    for file in config.sources:
-        path = os.path.abspath(file)
-        if is_inside(path, workspace):
-            path = os.path.relpath(path, workspace).replace(os.sep, "/")
-        with open(file, encoding="utf-8", errors="replace") as opened:
-            files.append(SettingsFile(path, opened.read()))
-        own += files[-1:] if is_inside(file, workspace) else []
-    cards = {one.names[0] for one in documents if one.kind == "card"}
-    disabled = (*config.disabled, *config.own_disabled)
-    return [
-        *lint_capabilities(config.capabilities, cards, files),
-        *lint_disabled(disabled, config.teams, documents, own),
-    ]
 
 
 def _time_of(file: str) -> tuple[int, int]:

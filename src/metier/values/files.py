@@ -92,6 +92,8 @@ class Root(NamedTuple):
     """Prepended to every path below; empty inside the workspace."""
     only: str = ""
     """Empty for all files."""
+    is_link: bool = False
+    """Whether `only` is a link beside or around skills, which is followed as in a walk."""
     origin: Origin = "workspace"
     """That of documents below another workspace's root is untrusted."""
     links: Mapping[str, str] = NOTHING
