@@ -12,7 +12,6 @@ from metier.config.secret_values import redactor_for
 from metier.discover.roots import roots_for
 from metier.errors import DamagedError
 from metier.flow.boundary import RECORD, Boundary, open_boundary, untrusted_error
-from metier.flow.boundary import workspace_of as workspace_of
 from metier.flow.catalog_reading import CatalogReading
 from metier.flow.queries import Queries
 from metier.flow.reading import Refreshed as Refreshed

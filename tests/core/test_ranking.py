@@ -22,8 +22,9 @@ from metier.core.ranking import (
     rank,
 )
 from metier.core.weights import WEIGHTS, by_length, idf, saturated, stored_weight
-from metier.core.word_table import cosine, shipped_table
+from metier.core.word_table import shipped_table
 from metier.values.settings_tables import CapabilitiesConfig
+from nearness import cosine
 from soak import examples
 
 THRESHOLD = CapabilitiesConfig().skill_threshold

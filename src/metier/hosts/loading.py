@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
-from metier.hosts import HIDING_SWITCH as HIDING_SWITCH
 from metier.hosts import SWITCH as SWITCH
 from metier.hosts.known import HOSTS
 from metier.hosts.model import UNKNOWN, Effect, Host, Loading

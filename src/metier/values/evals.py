@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 LIVE_AGENT = "metier eval"
 """The agent of runs that ask a model about cases; no profile in a file can have this id."""
-KINDS = ("skills", "agents", "cards")
 LEAST_CHANGED = 6
 """Five changes in one direction happen by chance in more than one of twenty comparisons."""
 
