@@ -174,6 +174,21 @@ def test_filters_are_folded_on_a_narrow_window(opened: Opened) -> None:
     context.close()
 
 
+def test_texts_and_tables_can_be_read_in_half_a_screen(opened: Opened) -> None:
+    context = opened.context(base_url=opened.url, viewport={"width": 800, "height": 900})
+    page = context.new_page()
+    for address, part in (
+        ("/document?kind=skill&id=release-notes", "article"),
+        ("/catalog", "td.long"),
+    ):
+        page.goto(address)
+        box = page.locator(part).first.bounding_box()
+        assert box is not None
+        assert box["x"] + box["width"] <= 800
+        assert box["width"] > 400
+    context.close()
+
+
 def test_the_keyboard_reaches_every_page_in_the_narrow_list_of_pages(opened: Opened) -> None:
     context = opened.context(base_url=opened.url, viewport={"width": 360, "height": 800})
     page = context.new_page()

@@ -78,6 +78,15 @@ def test_an_unknown_page_and_document_are_told(site: Inspected) -> None:
 # Overview
 
 
+def test_the_overview_says_a_reason_for_exclusion_once(workspace: Workspace) -> None:
+    for name in ("one", "two"):
+        workspace.write(f"skills/{name}/SKILL.md", "No front matter.\n")
+    with inspected(workspace.root) as made:
+        page = made.page("/overview")
+    assert page.count("the file has no front matter") == 1
+    assert page.index("skills/one/SKILL.md") < page.index("skills/two/SKILL.md")
+
+
 @pytest.mark.parametrize("part", ["div#answer", "div#found", "", "div", 'div#"><script>', "div#A"])
 def test_an_error_is_shown_where_htmx_puts_the_answer(site: Inspected, part: str) -> None:
     headers = {"HX-Request": "true", "HX-Target": part}
