@@ -110,6 +110,9 @@ class _Services:
         self.tools = ToolExecutor()
         self.tools.register(nothing)
 
+    def tools_of(self, _agent_id: str) -> ToolExecutor:
+        return self.tools
+
     def profile(self, agent_id: str) -> AgentProfile | None:
         raise KeyError(agent_id)
 

@@ -75,6 +75,9 @@ class World:
     def __del__(self) -> None:
         self.store.close()
 
+    def tools_of(self, _agent_id: str) -> ToolExecutor:
+        return self.tools
+
     def profile(self, agent_id: str) -> AgentProfile | None:
         return self.profiles.get(agent_id)
 

@@ -17,6 +17,7 @@ from metier.run.plan import Group, ReadyStep, Workflow
 from metier.run.rows import CANCELLED
 from metier.run.services import RunStoppedError, Services
 from metier.run.store import RunStore
+from metier.run.tools import ToolExecutor
 from metier.values.agents import AgentProfile, Limits, delegates, named_tools
 from metier.values.runs import (
     Event,
@@ -57,6 +58,7 @@ class LiveRun:
         self.run = run
         self.profile = profile
         self.plan = plan
+        self.tools = services.tools_of(profile.agent_id)
         self.chain = chain
         self.on_event = on_event
         order = [step.id for step in plan.steps]
@@ -416,18 +418,19 @@ def missing_tools(profile: AgentProfile, plan: Workflow, services: Services) -> 
             named[target] = named_tools(other)
             waiting += delegates(other)
     for agent_id, names in named.items():
-        missing = [name for name in names if not services.tools.is_tool_available(name)]
+        tools = services.tools_of(agent_id)
+        missing = [name for name in names if not tools.is_tool_available(name)]
         if missing:
-            return _missing(agent_id, missing, services)
+            return _missing(agent_id, missing, tools)
     return None
 
 
-def _missing(agent_id: str, missing: Sequence[str], services: Services) -> Failure:
+def _missing(agent_id: str, missing: Sequence[str], tools: ToolExecutor) -> Failure:
     quoted = [f"'{one}'" for one in missing]
     listed = " and ".join(filter(None, (", ".join(quoted[:-1]), quoted[-1])))
     what = "tool" if len(missing) == 1 else "tools"
     verb = "does" if len(missing) == 1 else "do"
     message = f"agent '{agent_id}' names the {what} {listed}, which {verb} not exist"
-    known = [spec.name for spec in services.tools.specs()]
-    set_up = f"set it up as [tools.{missing[0]}] in metier.toml, or register such a function"
+    known = [spec.name for spec in tools.specs()]
+    set_up = f"set it up as [tools.{missing[0]}] in metier.toml, or give the agent such a function"
     return Failure("TOOL_NOT_FOUND", message, hint=did_you_mean(missing[0], known, set_up))

@@ -24,8 +24,8 @@ class Prepared(NamedTuple):
 class Services(Protocol):
     """The rest of metier, as a run sees it."""
 
-    @property
-    def tools(self) -> ToolExecutor: ...
+    def tools_of(self, agent_id: str) -> ToolExecutor:
+        """The tools that there are for an agent; its profile says which it may call."""
 
     def profile(self, agent_id: str) -> AgentProfile | None: ...
 
