@@ -122,6 +122,9 @@ class _Services:
     def model(self, name: str, agent_id: str = "") -> Model:
         raise KeyError(name, agent_id)
 
+    def check_model(self, name: str, agent_id: str) -> None:
+        raise KeyError(name, agent_id)
+
     def record_outcome(self, provider: str, *, success: bool) -> None:
         raise ValueError((provider, success))
 

@@ -317,6 +317,84 @@ def test_a_run_is_resumed_with_the_model_that_it_was_started_with(catalog: Catal
     assert (result.state, result.output, len(again.requests)) == ("succeeded", "second", 1)
 
 
+def _two_steps(calls: list[str], **more: Any) -> Agent:
+    """An agent with a tool that notes its call, and then a prompt."""
+
+    def note() -> str:
+        calls.append("called")
+        return "noted"
+
+    steps = [
+        {"stepId": "note", "type": "tool", "config": {"tool": "note"}},
+        {"stepId": "say", "type": "prompt", "config": {"prompt": "Say it."}},
+    ]
+    return Agent("clerk", "Answers letters.", tools=[note], workflow=steps, **more)
+
+
+@pytest.mark.parametrize("model", ["nosuch", "nosuch:m"])
+def test_a_wrong_model_is_an_error_before_anything_is_stored(catalog: Catalog, model: str) -> None:
+    calls: list[str] = []
+    with pytest.raises(UsageError, match="'nosuch'"):
+        catalog.run_sync(_two_steps(calls), "x", model=model)
+    assert (calls, catalog.runs()) == ([], [])
+
+
+def test_a_wrong_model_of_an_agent_fails_its_run_before_the_first_step(catalog: Catalog) -> None:
+    calls: list[str] = []
+    result = catalog.run_sync(_two_steps(calls, model="nosuch:m"), "x")
+    assert (result.state, calls) == ("failed", [])
+    assert result.errors[0].message.startswith("agent 'clerk': no provider of models is called")
+
+
+def test_a_wrong_default_model_fails_a_run_before_the_first_step(workspace: Workspace) -> None:
+    workspace.write("metier.toml", '[models]\ndefault = "nosuch:m"\n')
+    workspace.trust()
+    calls: list[str] = []
+    with Catalog.open(workspace.root) as catalog:
+        result = catalog.run_sync(_two_steps(calls), "x")
+    assert (result.state, calls) == ("failed", [])
+    assert result.errors[0].message.startswith("[models] default: no provider of models is called")
+
+
+def test_a_wrong_model_of_a_delegate_fails_the_run_before_the_first_step(catalog: Catalog) -> None:
+    calls: list[str] = []
+    step = {"stepId": "ask", "type": "delegate", "config": {"targetAgent": "poet"}}
+    catalog.add(Agent("poet", "Writes.", model="nosuch:m"))
+    clerk = _two_steps(calls)
+    chief = Agent(
+        "chief", "Delegates.", tools=list(clerk.functions.values()),
+        workflow=[clerk.workflow[0], step],
+    )  # fmt: skip
+    result = catalog.run_sync(chief, "x")
+    assert (result.state, calls) == ("failed", [])
+    assert result.errors[0].message.startswith("agent 'poet': no provider of models is called")
+
+
+def test_a_workflow_without_prompts_needs_no_model(catalog: Catalog) -> None:
+    agent = _two_steps([], model="nosuch:m")
+    tools = list(agent.functions.values())
+    alone = Agent("a", "Notes.", tools=tools, workflow=agent.workflow[:1], model="nosuch:m")
+    assert catalog.run_sync(alone, "x").success
+
+
+def test_a_resume_without_the_model_object_says_so_before_the_next_step(catalog: Catalog) -> None:
+    def note() -> str:
+        calls.append("called")
+        if len(calls) == 1:
+            raise ValueError("not yet")
+        return "noted"
+
+    calls: list[str] = []
+    steps = _two_steps([]).workflow
+    agent = Agent("clerk", "Answers letters.", tools=[note], workflow=steps)
+    model = ScriptedModel(["done"])
+    failed = catalog.run_sync(agent, "x", model=model)
+    again = catalog.resume_sync(failed.run_id)
+    assert (again.state, calls) == ("failed", ["called"])
+    assert "resume(run_id, model=" in again.errors[0].hint
+    assert catalog.resume_sync(failed.run_id, model=model).output == "done"
+
+
 # Streams and stored runs
 
 

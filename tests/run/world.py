@@ -90,6 +90,9 @@ class World:
         self.models.append(name)
         return self._model
 
+    def check_model(self, name: str, agent_id: str) -> None:
+        """Every name means the same model."""
+
     def record_outcome(self, provider: str, *, success: bool) -> None:
         self.outcomes.append((provider, success))
 

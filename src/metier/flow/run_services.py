@@ -56,6 +56,10 @@ class RunServices(KnownAgents):
         own = added.agent.own_model if added is not None else None
         return own if own is not None and own.name == name else self._named_model(name)
 
+    def check_model(self, name: str, agent_id: str) -> None:
+        """Raise `UsageError` for a name that no model has. Nothing is loaded or sent."""
+        self.model(name, agent_id)
+
     def record_outcome(self, provider: str, *, success: bool) -> None:
         with contextlib.suppress(NotFoundError):  # it was deleted meanwhile
             self._catalog.record_outcome(provider, success=success)

@@ -192,6 +192,8 @@ class Agency(KnownAgents):
         profile = self.startable(agent if isinstance(agent, str) else agent.id)
         services = self.services()
         with contextlib.nullcontext(model) if isinstance(model, str) else using(model) as name:
+            if name:
+                services.check_model(name, profile.agent_id)
             async with self._servers(services, profile):
                 return await self.runner.run(
                     profile, task, input=input, model=name, execution=execution,

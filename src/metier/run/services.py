@@ -35,6 +35,9 @@ class Services(Protocol):
     def model(self, name: str, agent_id: str = "") -> Model:
         """The model of that name for an agent, or the default."""
 
+    def check_model(self, name: str, agent_id: str) -> None:
+        """Raise `MetierError` if `model` would: for a name that no model has."""
+
     def record_outcome(self, provider: str, *, success: bool) -> None: ...
 
 
