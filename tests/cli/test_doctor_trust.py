@@ -60,3 +60,14 @@ def test_a_source_that_is_not_there_is_named(
     assert "[trust.sources]" not in checks(workspace, capsys)
     settings.write_text(f'{mount}\n[trust.sources]\nteem = "ask"\n')
     assert "[trust.sources] has 'teem'" in " ".join(checks(workspace, capsys).split())
+
+
+def test_a_damaged_history_is_a_warning(
+    workspace: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    workspace.trust()
+    assert "move the file away" not in checks(workspace, capsys)
+    workspace.write(".dci/state/reliability.v1.json", '{"schema_version": "1"}')
+    shown = " ".join(checks(workspace, capsys).split())
+    assert "is not a reliability file of version 1" in shown
+    assert "move the file away" in shown
