@@ -22,19 +22,20 @@ from metier.values.rows import Page, Row, shadowed
 
 if TYPE_CHECKING:
     from metier.config import Config
-    from metier.core.overlap import OnProgress as OnCompared
+    from metier.core.overlap import OnProgress
     from metier.core.ranking import Task
     from metier.flow.encoding import Encoding
     from metier.flow.eval_drafts import Drafts
     from metier.flow.evaluating import EvaluatedCatalog
-    from metier.flow.evaluating import OnProgress as OnCase
     from metier.flow.host_skills import HostLooks, HostView, Verdict
     from metier.flow.listing import HostListing
     from metier.flow.measuring import Measured
     from metier.flow.overlap_map import OverlapMap
     from metier.flow.reviews import Reviews
     from metier.flow.shown_skills import ShownTexts
-    from metier.flow.usage import OnProgress, Question, Rank, Usage
+    from metier.flow.usage import Question as UsageQuestion
+    from metier.flow.usage import Rank
+    from metier.flow.usage import Usage as SkillUsage
     from metier.storage.room import Room
     from metier.values.agents import AgentMatch, AgentProfile
     from metier.values.browsing import Browse, Browsed, DocumentCount
@@ -265,11 +266,11 @@ class Queries:
 
     def usage(
         self,
-        question: "Question",
+        question: "UsageQuestion",
         *,
         rank: "Rank | None" = None,
         on_progress: "OnProgress | None" = None,
-    ) -> "Usage":
+    ) -> "SkillUsage":
         """How hosts used the skills, from their transcripts; counts are stored, prompts never.
 
         `rank` finds the skill that fits a prompt for which nothing fired.
@@ -334,7 +335,7 @@ class Queries:
         *,
         cases: "Sequence[EvalCase]" = (),
         host: str | None = None,
-        on_progress: "OnCase | None" = None,
+        on_progress: "OnProgress | None" = None,
     ) -> "Evaluation":
         """Whether the right skills would be named, by `cases` and those in evaluation files.
 
@@ -354,7 +355,7 @@ class Queries:
         least: float = 0.6,
         limit: int = 10,
         host: str | None = None,
-        on_progress: "OnCompared | None" = None,
+        on_progress: "OnProgress | None" = None,
     ) -> "Overlap":
         """Which skills compete for the same tasks, or with these `skills`; at most `limit` pairs.
 
@@ -378,7 +379,7 @@ class Queries:
             return overlap_map(self.store, least, host)
 
     def draft_cases(
-        self, skills: Sequence[str] = (), *, on_progress: "OnCompared | None" = None
+        self, skills: Sequence[str] = (), *, on_progress: "OnProgress | None" = None
     ) -> "Drafts":
         """Evaluation cases for these skills, or for all, from their texts, for you to correct.
 

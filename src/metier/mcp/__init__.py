@@ -9,9 +9,18 @@ from metier.errors import UsageError, install_hint
 
 if TYPE_CHECKING:
     from metier.catalog import Catalog
+    from metier.mcp.asgi import McpApp as McpApp
+
+__all__ = ["McpApp", "asgi_app"]
+
+
+def __getattr__(name: str) -> object:
+    """`McpApp`; the SDK is loaded for it only."""
+    if name != "McpApp":
+        raise AttributeError(f"module 'metier.mcp' has no attribute '{name}'")
     from metier.mcp.asgi import McpApp
 
-__all__ = ["asgi_app"]
+    return McpApp
 
 
 def asgi_app(

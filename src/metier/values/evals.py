@@ -203,6 +203,7 @@ class Evaluation:
 
     @property
     def scored(self) -> int:
+        """How many cases count in the figures."""
         return sum(result.is_scored for result in self.results)
 
     @property
@@ -218,6 +219,7 @@ class Evaluation:
 
     @property
     def failed(self) -> Sequence[CaseResult]:
+        """The cases that count and did not pass."""
         return [result for result in self.results if result.is_scored and not result.passed]
 
     @property

@@ -83,6 +83,7 @@ class Row(NamedTuple):
 
     @property
     def is_manual(self) -> bool:
+        """Whether only the user starts the skill."""
         return self.kind == "skill" and is_manual(self.data)
 
     def to_json(self) -> dict[str, Any]:

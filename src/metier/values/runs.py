@@ -30,6 +30,7 @@ class Usage(NamedTuple):
 
     @property
     def tokens(self) -> int:
+        """Of prompts and answers."""
         return self.input_tokens + self.output_tokens
 
     def plus(self, other: "Usage") -> "Usage":

@@ -220,6 +220,7 @@ class Which:
 
     @property
     def fires(self) -> bool:
+        """Whether a hook would name any skill."""
         return bool(self.named)
 
     def to_json(self) -> dict[str, Any]:
