@@ -5,6 +5,7 @@ import stat
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
+from metier.core.coerce import is_switched_off
 from metier.core.digests import file_digest
 from metier.core.names import team_name
 from metier.hosts import HIDING_SWITCH, SWITCH
@@ -119,9 +120,7 @@ def _reason(
     if document is None or ((strict or found.kind != "skill") and has_errors(issues)):
         return "unparseable"
     if isinstance(document, Skill):
-        is_off = document.data.get("enabled") is False or _is_disabled(
-            document, found.team, disabled
-        )
+        is_off = is_switched_off(document.data) or _is_disabled(document, found.team, disabled)
         return "disabled" if is_off else ""
     return "disabled" if document.id in found.team.disabled else ""
 

@@ -75,7 +75,9 @@ def lint_files(
         linted.issues += entry.issues
         linted.documents.append(_named(entry))
         if entry.reason:
-            linted.excluded.append(Exclusion.of(found.path, entry.reason, entry.issues))
+            linted.excluded.append(
+                Exclusion.of(found.path, entry.reason, entry.issues, is_off=entry.is_off)
+            )
             cause = Exclusion.cause(entry.reason, entry.issues)
             linted.causes |= {cause} if cause is not None else set()
         elif entry.document is not None:

@@ -248,7 +248,9 @@ class Queries:
     def excluded(self, shown: Callable[[str], str] = str) -> list[Exclusion]:
         """Every excluded file, with the reason; `shown` formats paths."""
         return [
-            Exclusion.of(shown(row.path), row.reason, self.issues_of(row), shown(row.shadowed_by))
+            Exclusion.of(
+                shown(row.path), row.reason, self.issues_of(row), shown(row.shadowed_by), row.is_off
+            )
             for row in documents.excluded_documents(self.store)
         ]
 

@@ -73,7 +73,7 @@ def _excluded(catalog: Catalog) -> dict[str, Any]:
     for row in first.rows:
         issues = catalog.issues_of(row)
         cause = issues[-1] if row.shadowed_by else Exclusion.cause(row.reason, issues)
-        detail = Exclusion.of(row.path, row.reason, issues, row.shadowed_by).detail
+        detail = Exclusion.of(row.path, row.reason, issues, row.shadowed_by, row.is_off).detail
         files.append(
             {
                 "kind": row.kind,
