@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
@@ -10,10 +11,23 @@ from metier.cli.lint_options import LintOptions, lint_options
 from metier.cli.session import Session, counted, metier_command
 from metier.cli.shown_paths import shown_file
 from metier.config import Config
+from metier.core.nearest import did_you_mean
+from metier.core.paths import is_inside
 from metier.errors import ConfigError, UsageError
 from metier.flow.boundary import untrusted_error
-from metier.flow.lint_report import Plan, Reported, owners_file, with_owners
-from metier.flow.linting import Choice, Linted, Linter, LintRequest, choice_of, unknown_code
+from metier.flow.lint_report import Owners, Plan, Reported, owners_file, with_owners
+from metier.flow.linting import (
+    Choice,
+    Linted,
+    Linter,
+    LintRequest,
+    Owned,
+    choice_of,
+    unknown_code,
+)
+
+if TYPE_CHECKING:
+    from metier.flow.lint_baseline import Baseline
 
 _LIST = "-"
 """Standard input."""
@@ -60,8 +74,6 @@ def _check(session: Session, options: LintOptions, output_format: str) -> int:
             linted, plan = _lint(session, linter, unsafe=options.unsafe)
         written.note(session, linter, plan)
     reported = with_owners(linter.chosen(linted, plan.repairs), session.workspace())
-    if options.owner is not None:
-        reported = _owned(session, options.owner, reported)
     reported = _without_known(session, options, linter, reported)
     if options.dry_run:
         from metier.cli.lint_repairs import note_levels, print_repairs
@@ -98,7 +110,8 @@ def _linter(session: Session, options: LintOptions) -> Linter | None:
             return None
     request = LintRequest(
         session.workspace(), config, choice, paths, options.kind, options.strict, options.user,
-        options.exclude, is_part, options.host or "", links,
+        options.exclude, is_part, options.host or "",
+        _owned(session, options.owner) if options.owner is not None else None, links,
     )  # fmt: skip
     linter = Linter(request, shown_file)
     if session.is_outside() and not paths and not linter.has_folders():
@@ -161,13 +174,18 @@ def _lint(session: Session, linter: Linter, *, unsafe: bool = False) -> tuple[Li
     return linted, linter.repairs(linted, unsafe=unsafe)
 
 
-def _owned(session: Session, owner: str, reported: Sequence[Reported]) -> list[Reported]:
-    """The findings of an owner. Raises `UsageError` if no file has an owner."""
-    if not owners_file(session.workspace()):
+def _owned(session: Session, owner: str) -> Owned:
+    """The files of an owner. Raises `UsageError` if there is no such owner."""
+    text = owners_file(session.workspace())
+    if not text:
         hint = "it says which files belong to whom; GitHub and GitLab read it"
         message = "--owner needs a CODEOWNERS file"
         raise UsageError(message, where=session.workspace(), hint=hint)
-    return [one for one in reported if owner in one.owners]
+    owners = Owners(text)
+    if owner not in (known := owners.names()):
+        hint = did_you_mean(owner, known, f"known: {', '.join(known)}")
+        raise UsageError(f"there is no owner '{owner}' in CODEOWNERS", hint=hint)
+    return lambda path: owner in owners.of(path)
 
 
 def _without_known(
@@ -185,15 +203,25 @@ def _without_known(
         gone = before.fixed(reported, linter.is_checked)
         dropped = f"; {counted(gone, 'fixed finding')} dropped out" if gone else ""
         session.note(f"wrote {counted(len(baseline), 'finding')} to {options.baseline}{dropped}")
-        return baseline.unknown(reported)
+        return _hiding(session, baseline, options.baseline).unknown(reported)
     baseline = Baseline.read(options.baseline)
-    new = baseline.unknown(reported)
+    new = _hiding(session, baseline, options.baseline).unknown(reported)
     parts = [f"{counted(len(reported) - len(new), 'known finding')} hidden ({options.baseline})"]
     gone = baseline.fixed(reported, linter.is_checked)
     if gone:
         parts.append(f"{counted(gone, 'finding')} of it fixed: --write-baseline drops them")
     session.note_wrapped("; ".join(parts))
+    if shown := len(new) - len(baseline.unknown(reported)):
+        findings = f"{counted(shown, 'security finding')} of it reported all the same"
+        session.note_wrapped(f"{findings}: a workspace that is not trusted hides none")
     return new
+
+
+def _hiding(session: Session, baseline: "Baseline", file: str) -> "Baseline":
+    """What is hidden: a file of an untrusted workspace hides no security findings."""
+    config, workspace = session.config(), session.workspace()
+    is_own = config.is_workspace and is_inside(os.path.realpath(file), workspace)
+    return baseline.without_security() if is_own and not config.is_trusted else baseline
 
 
 # What to print

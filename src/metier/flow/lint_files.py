@@ -6,11 +6,11 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 from metier.config import ALIAS_FILE, Config
-from metier.config.owners import git_output, head_commit
+from metier.config.owners import git_output, git_refusal, head_commit
 from metier.core.paths import is_inside
 from metier.discover.roots import kind_folders
 from metier.discover.walk import is_document
-from metier.errors import NotFoundError, StoreError, UsageError
+from metier.errors import StoreError, UsageError
 from metier.lint.tiers import AGENTS_FILE
 from metier.storage.places import state_room
 from metier.storage.workspace import CATALOG_FILE, RESTRICTED_FILE
@@ -33,7 +33,7 @@ _DIFFERENCES = (
 def changed_files(workspace: str, ref: str) -> list[str]:
     """Files that differ from the commit at which `ref` and the current commit meet; absolute.
 
-    With uncommitted, untracked and removed files. Raises `NotFoundError`. Runs git: ask for trust
+    With uncommitted, untracked and removed files. Raises `UsageError`. Runs git: ask for trust
     before.
     """
     if ref == LAST_COMMIT and not head_commit(workspace):
@@ -50,16 +50,25 @@ def _git(workspace: str, *arguments: str) -> bytes | None:
 
 
 def _absolute(listed: bytes | None, workspace: str, ref: str) -> list[str]:
-    if listed is None and _git(workspace, "rev-parse", "--git-dir") is None:
-        hint = "--files-from takes a list of files, from anywhere"
-        raise NotFoundError("this is not a git repository", where=workspace, hint=hint)
     if listed is None:
-        raise NotFoundError(
-            f"git finds no common commit with '{ref}'",
-            where=workspace,
-            hint="check the name, or fetch the full history (fetch-depth: 0)",
-        )
+        raise _refused(workspace, git_refusal(workspace), ref)
     return [os.path.join(workspace, os.fsdecode(one)) for one in listed.split(b"\0") if one]
+
+
+def _refused(workspace: str, reason: str, ref: str) -> UsageError:
+    """Why git lists nothing; without a `reason` it works there, and the commit is wrong."""
+    from_list = "--files-from takes a list of files, from anywhere"
+    if not reason:
+        message = f"git finds no common commit with '{ref}'"
+        hint = "check the name, or fetch the full history (fetch-depth: 0)"
+    elif reason.startswith("not a git repository"):
+        message, hint = "this is not a git repository", from_list
+    elif "dubious ownership" in reason:
+        message = f"git refuses to work here: {reason}"
+        hint = f"git config --global --add safe.directory {workspace}; or {from_list}"
+    else:
+        message, hint = f"git does not work here: {reason}", from_list
+    return UsageError(message, where=workspace, hint=hint)
 
 
 def listed_files(raw: bytes) -> list[str]:

@@ -106,16 +106,34 @@ def by_owner(reported: Iterable[Reported]) -> list[tuple[str, int]]:
     return sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
 
 
+class Owners:
+    """Who owns which files, by the workspace's CODEOWNERS file."""
+
+    def __init__(self, text: str) -> None:
+        from metier.lint.code_owners import owner_rules  # many workspaces have none
+
+        self._rules = owner_rules(text)
+        self._known: dict[str, tuple[str, ...]] = {}
+
+    def of(self, path: str) -> tuple[str, ...]:
+        """The owners of the file at a path of the workspace."""
+        if path not in self._known:
+            from metier.lint.code_owners import owners_of  # see above
+
+            self._known[path] = owners_of(path, self._rules)
+        return self._known[path]
+
+    def names(self) -> list[str]:
+        return sorted({owner for rule in self._rules for owner in rule.owners})
+
+
 def with_owners(reported: Sequence[Reported], workspace: str) -> list[Reported]:
     """The findings with the owners that the workspace's CODEOWNERS file names."""
     text = owners_file(workspace)
     if not text:
         return list(reported)
-    from metier.lint.code_owners import owner_rules, owners_of  # many workspaces have none
-
-    rules = owner_rules(text)
-    owners = {path: owners_of(path, rules) for path in {one.path for one in reported}}
-    return [one._replace(owners=owners[one.path]) for one in reported]
+    owners = Owners(text)
+    return [one._replace(owners=owners.of(one.path)) for one in reported]
 
 
 def owners_file(workspace: str) -> str:

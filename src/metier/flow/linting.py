@@ -31,6 +31,8 @@ if TYPE_CHECKING:  # most runs find nothing to repair
     from metier.values.documents import Document
 
 Wants = Callable[[Issue], bool]
+Owned = Callable[[str], bool]
+"""Whether somebody owns the file at a path of the workspace."""
 _UNPROVIDED = "XF905"
 """No skill provides what another requires."""
 _NOT_NAMED = frozenset({"SZ801", "SZ802"})
@@ -54,6 +56,12 @@ class Linted:
         """Add the findings in so many files that are not documents."""
         self.files += files
         self.issues += issues
+
+    def keep(self, files: Iterable[str], wanted: Callable[[str], bool]) -> None:
+        """Keep what is in the wanted paths, among the documents `files` and all with findings."""
+        self.issues = [issue for issue in self.issues if wanted(issue.path)]
+        self.excluded = [one for one in self.excluded if wanted(one.path)]
+        self.files = len({*filter(wanted, files), *(issue.path for issue in self.issues)})
 
     def unreported(self, wants: Wants) -> list[Exclusion]:
         """The excluded files without a wanted finding that says so."""
@@ -136,6 +144,8 @@ class LintRequest(NamedTuple):
     """Whether the paths are some of many files: what others provide is unknown then."""
     host: str = ""
     """Keep what matters to this host; empty for all."""
+    owned: Owned | None = None
+    """Keep what is in these files; None for all."""
     links: tuple[str, ...] = ()
     """Those of the paths that are links, to be followed as they are without paths."""
 
@@ -176,6 +186,8 @@ class Linter:
         for path in filter(self._is_settings_file, self._request.paths):
             config = self._request.config
             linted.add(1, findings_of_file(path, config, workspace, self._named_of_all))
+        if self._request.owned is not None:
+            linted.keep(self._files, lambda path: self._is_owned(self._inside(path)))
         return linted
 
     def has_folders(self) -> bool:
@@ -259,12 +271,15 @@ class Linter:
     def is_checked(self, path: str, code: str) -> bool:
         """Whether this run would have found a code in the file at a path of the workspace."""
         is_off = code.startswith(OWN_FAMILY) and not self._request.config.is_trusted
-        if is_off or not self.wants(Issue(code, "", path)):
+        if is_off or not self._is_owned(path) or not self.wants(Issue(code, "", path)):
             return False
         if not self._request.paths and not self._request.exclude:
             return self._request.user or not os.path.isabs(path)
         file = os.path.join(self._request.workspace, path)
         return path in self._checked_paths() or not os.path.lexists(file)
+
+    def _is_owned(self, path: str) -> bool:
+        return self._request.owned is None or self._request.owned(path)
 
     def _checked_paths(self) -> frozenset[str]:
         """The files of the last run, by their paths in the workspace."""
@@ -294,12 +309,14 @@ class Linter:
         is_read = not reading or host in reading or host not in HOSTS
         return is_read and issue.matters_to(host)
 
-    def hidden_notes(self, linted: Linted) -> int:
-        """How many notes would be shown with --notes."""
+    def hidden_notes(self, linted: Linted) -> list[Issue]:
+        """The notes that would be shown with --notes."""
         everything = self._request.choice._replace(notes=True)
-        return sum(
-            self._wants(issue, everything) and not self.wants(issue) for issue in linted.issues
-        )
+        return [
+            issue
+            for issue in linted.issues
+            if self._wants(issue, everything) and not self.wants(issue)
+        ]
 
     def chosen(self, linted: Linted, repairs: Sequence["Repair"]) -> list[Reported]:
         """The wanted findings, sorted: which of them --fix repairs, and which exclude a file."""
