@@ -19,6 +19,7 @@ Reason = Literal[
     "no-front-matter",
     "off",
     "unread",
+    "misspelt",
 ]
 
 
