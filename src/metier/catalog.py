@@ -367,7 +367,8 @@ class Catalog(Queries, RunMethods, ReportMethods):
         """
         from metier.flow import which  # few commands need it
 
-        row, config = self.skill_meant(expect) if expect else None, self.config
+        row = which.expected_skill(self, expect, host) if expect else None
+        config = self.config
         question = which.SkillQuestion(task, host, limit, include_untrusted)
         encoding = self.encoding if config.encoder is not None else None
         found = which.which_comes(

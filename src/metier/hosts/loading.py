@@ -18,6 +18,7 @@ Reason = Literal[
     "no-front-matter",
     "off",
     "unread",
+    "misspelt",
 ]
 
 

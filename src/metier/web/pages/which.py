@@ -46,17 +46,16 @@ def build(view: View) -> Data:
 
 
 def _skill(one: RankedDocument, found: Which) -> dict[str, Any]:
-    named = {other.name for other in found.named}
     text = one.description[:_MOST_TEXT]
     words = [word for words in one.matched.values() for word in words]
     return {
-        "name": one.name,
+        "name": found.label(one),
         "id": one.id,
         "path": one.path,
         "evidence": one.evidence,
         "parts": dict(one.parts),
-        "isNamed": one.name in named,
-        "why": _why(one, found, one.name in named),
+        "isNamed": found.is_named(one),
+        "why": _why(one, found, found.is_named(one)),
         "matched": {field: list(words) for field, words in one.matched.items()},
         "related": list(one.related),
         "against": list(one.against),
