@@ -113,6 +113,18 @@ def test_a_verdict_is_given_by_a_form_and_changed_by_another(
     assert (found["labelled"], found["right"]) == (1, 0)
 
 
+def test_decisions_are_filtered_apart_from_other_tables(
+    site: Inspected, workspace: Workspace
+) -> None:
+    made = [injecting(0), *[decision(number) for number in range(1, 8)]]
+    room_of(workspace).write(DECISIONS, text_of(made))
+    page = site.page("/usage", verdict="none")
+    form = page[: page.index('name="d.filter"')].rpartition("<form")[2]
+    assert 'name="verdict" value="none"' in form
+    found = site.json("/usage.json", **{"d.filter": "billing"})["decisions"]["table"]
+    assert [row["injected"] for row in found["rows"]] == ["billing"]
+
+
 @pytest.mark.parametrize(
     ("fields", "status"),
     [
