@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -121,7 +122,8 @@ def test_decisions_are_filtered_apart_from_other_tables(
     page = site.page("/usage", verdict="none")
     form = page[: page.index('name="d.filter"')].rpartition("<form")[2]
     assert 'name="verdict" value="none"' in form
-    found = site.json("/usage.json", **{"d.filter": "billing"})["decisions"]["table"]
+    asked: dict[str, Any] = {"d.filter": "billing"}
+    found = site.json("/usage.json", **asked)["decisions"]["table"]
     assert [row["injected"] for row in found["rows"]] == ["billing"]
 
 
