@@ -107,10 +107,16 @@ class Catalog(Queries, RunMethods, ReportMethods):
         return cls(boundary, opened(room.file(name)), home, room)
 
     def another(self, *, probes: bool = True) -> Self:
-        """Another connection to the same file, for another thread. Raises `UsageError`."""
+        """Another connection to the same file, for another thread, with the agents of this one.
+
+        Raises `UsageError` in memory.
+        """
         self.require_file()
         config = self.config if probes else self.config._replace(probes=())
-        return type(self).within(Boundary(self.workspace, self.trust, config), home=self._home)
+        made = type(self).within(Boundary(self.workspace, self.trust, config), home=self._home)
+        if "agency" in self.__dict__ and self.agency.added:
+            made.agency.added.update(self.agency.added)
+        return made
 
     @classmethod
     def in_memory(cls, boundary: Boundary, *, home: str = "", room: Room | None = None) -> Self:
