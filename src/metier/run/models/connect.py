@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from functools import partial
 from http import HTTPStatus
-from json import JSONDecodeError
 from typing import Any, NamedTuple
 
 from pydantic_ai.exceptions import (
@@ -131,10 +130,10 @@ def _message(endpoint: Endpoint, error: Exception, hidden: str, received: Sequen
     if isinstance(error, CutOffError):
         return f"{endpoint} broke off in the middle of its answer"
     said = one_line(str(error), hidden) or type(error).__name__
-    if isinstance(error, UnexpectedModelBehavior | JSONDecodeError):
+    if _is_unreadable(error):
         what = _what_came(said, received)
         return f"{endpoint} gave no answer that can be read: {what}{_advice(endpoint, error)}"
-    if isinstance(error, ModelTimeoutError | ModelRequestTimeout):
+    if _is_unconnected(endpoint, error):
         said = f"it accepted no connection within {CONNECT_SECONDS:g} s"
     return f"{endpoint} did not answer: {said}{_advice(endpoint, error)}"
 
@@ -154,18 +153,32 @@ def _advice(endpoint: Endpoint, error: Exception) -> str:
     advice = []
     if (wished := _retry_after(error)) is not None:
         advice.append(f"it asks to wait {wished:g} s")
-    if _is_elsewhere(error) or _kind(error) == "networkError":
+    kind = _kind(error)
+    if _is_elsewhere(error) or kind == "networkError" or _is_unconnected(endpoint, error):
         advice.append(endpoint.source_of_address())
-    elif _kind(error) == "rateLimit" and not endpoint.settings.options(endpoint.model).retries:
+    elif kind == "timeout" and not isinstance(error, ModelHTTPError):
+        advice.append(endpoint.setting_of_model("timeout"))
+    elif kind == "rateLimit" and not endpoint.settings.options(endpoint.model).retries:
         advice.append(endpoint.setting("retries"))
     return f" ({'; '.join(advice)})" if advice else ""
+
+
+def _is_unconnected(endpoint: Endpoint, error: Exception) -> bool:
+    """Whether no connection was made in time; clients of ours have no other limit."""
+    return isinstance(error, ModelTimeoutError) and endpoint.provider not in NO_CLIENT
 
 
 def _is_elsewhere(error: Exception) -> bool:
     """Whether it may be another server that answers."""
     if isinstance(error, ModelHTTPError):
         return error.status_code == HTTPStatus.NOT_FOUND
-    return isinstance(error, UnexpectedModelBehavior | JSONDecodeError)
+    return _is_unreadable(error)
+
+
+def _is_unreadable(error: Exception) -> bool:
+    """Whether there was an answer, but none in the protocol, or broken JSON."""
+    is_no_json = isinstance(error, ModelAPIError) and isinstance(error.__cause__, ValueError)
+    return is_no_json or isinstance(error, UnexpectedModelBehavior)
 
 
 def _retry_after(error: Exception) -> float | None:
