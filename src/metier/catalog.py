@@ -278,7 +278,7 @@ class Catalog(Queries, RunMethods, ReportMethods):
         `budget` is for all of them together; without it abilities and cards each have their own.
         An agent's profile adds its core abilities and its own budget. `min_signal` excludes weak
         ones; runs use `config.ability_signal`. If a core ability cannot be injected, `failed` is
-        true and the text empty.
+        true and the text empty. An unknown agent, maybe another host's, is a note in `issues`.
         """
         request = InjectRequest(
             messages=messages_of(messages),
@@ -446,4 +446,5 @@ class Catalog(Queries, RunMethods, ReportMethods):
             self.config.capabilities,
             lambda: workspace_secret(self.room),
             self.config.own_capabilities,
+            self._added_profile,
         )
