@@ -90,7 +90,7 @@ def empty_home(homes: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def trust(
     root: Path | str, *, speak: bool = False, environ: Mapping[str, str] | None = None
 ) -> str:
-    """Record that the user trusts a workspace as it is now; the digest of its power set."""
+    """Record that the user trusts a workspace as it is now; the digest of its powers."""
     environ = os.environ if environ is None else environ
     workspace = workspace_of(root)
     powers = power_set(read_settings(workspace, environ=environ), environ)

@@ -91,7 +91,7 @@ class Catalog(Queries, RunMethods, ReportMethods):
     ) -> Self:
         """Open the catalog of the workspace around `root`, or one in memory outside a workspace.
 
-        `trust` is `record` (see `metier trust`), `none`, or the digest of a power set. A given
+        `trust` is `record` (see `metier trust`), `none`, or the digest of powers. A given
         `config` counts as a whole. Raises `ConfigError` and `StoreError`.
         """
         return cls.within(open_boundary(root, config, trust), home=home or "")

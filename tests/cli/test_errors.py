@@ -185,7 +185,7 @@ def test_settings_that_would_take_too_long(one: Workspace, text: str, message: s
         2,
         f"error: not valid TOML: {message} (CONFIG_INVALID)",
         f"  {os.path.realpath(file)}",
-        "hint: correct the file there",
+        "hint: correct that line of the file",
     )
 
 
@@ -219,7 +219,7 @@ def test_settings_that_are_no_toml(one: Workspace, command: tuple[str, ...]) -> 
     finished = metier(one.root, *command)
     first, where, hint = finished.stderr.splitlines()
     assert first.startswith("error: not valid TOML: ")
-    assert hint == "hint: correct the file there"
+    assert hint == "hint: correct that line of the file"
     assert "line 1, column 6" in first
     assert where == f"  {os.path.realpath(file)}"
     assert (finished.returncode, finished.stdout) == (2, "")

@@ -91,7 +91,8 @@ def _eval(
     does. With --live it asks one, in a run that can be resumed: docs/evals-live.md.
 
     Exits with 1 if a bar is missed, if a file or a case cannot be read or names a skill that is not
-    there, and if there are no cases. A file that is called like a command: ./history.
+    there, and if there are no cases. Write ./history for a file with the name of a
+    command.
     """
     output_format = _format(session, output_format)
     if against and settings:

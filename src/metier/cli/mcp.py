@@ -107,7 +107,7 @@ def _metrics() -> "Metrics":
     default=256,
     show_default=True,
     metavar="N",
-    help="Requests at once; any more get 503 and a Retry-After.",
+    help="The most requests at once; others get 503 with Retry-After.",
 )
 @click.option(
     "--log-level",
