@@ -118,6 +118,23 @@ def test_a_misspelt_setting_gets_the_nearest_one_as_a_hint(
     assert caught.value.hint == f"did you mean '{near}'?"
 
 
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("models.lab.base-url = 'ftp://x'", "models.lab.base-url"),
+        ("models.lab.base-url = 'localhost:8080/v1'", "models.lab.base-url"),
+        ("models.lab.base-url = 'https://me:word@host/v1'", "models.lab.base-url"),
+        ("encoder = {kind = 'http', model = 'm', url = 'https:///v1'}", "encoder.url"),
+    ],
+)
+def test_what_is_no_address_is_refused_when_it_is_read(text: str, key: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_config(str(settings(tmp_path, text)), environ={"HOME": str(tmp_path)}, is_trusted=True)
+    assert caught.value.setting == key
+    assert caught.value.message.startswith(f"'{key}' ")
+    assert "word" not in caught.value.message.replace("password", "")
+
+
 def test_the_name_of_a_model_with_a_dot_has_to_be_quoted(tmp_path: Path) -> None:
     text = "[models.openai.gpt-5.1]\ntimeout = 30\n"
     with pytest.raises(ConfigError) as caught:

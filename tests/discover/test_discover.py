@@ -8,7 +8,7 @@ import pytest
 
 from conftest import Workspace
 from metier.config import Config
-from metier.discover.roots import roots_for, skill_root
+from metier.discover.roots import missing_folders, roots_for, skill_root
 from metier.discover.walk import discover
 from metier.values.files import LARGEST, Found, Kind, Root
 from metier.values.settings import Mount
@@ -394,9 +394,9 @@ def test_a_mount_that_does_not_exist_is_refused_aloud(workspace: Workspace, tmp_
     config = Config(mounts=(Mount(path="../nowhere", label="team"),))
     found = everything(workspace, tmp_path / "home", config)
     assert paths(found) == ["skills/a/SKILL.md"]
-    ((path, reason, code),) = refusals(found)
-    assert path.startswith("team")
-    assert (reason, code) == ("unreadable", "IO201")
+    assert refusals(found) == []
+    (issue,) = missing_folders(str(workspace.root), config)
+    assert (issue.code, issue.message) == ("IO207", "there is no folder '../nowhere' (mounts)")
 
 
 def test_inside_a_mount_a_hosts_folder_belongs_to_the_mount(

@@ -13,18 +13,17 @@ from metier.cli.shown_paths import shown_file
 from metier.config import Config
 from metier.core.nearest import did_you_mean
 from metier.core.paths import is_inside
-from metier.errors import ConfigError, UsageError
+from metier.errors import UsageError
 from metier.flow.boundary import untrusted_error
-from metier.flow.lint_report import Owners, Plan, Reported, owners_file, with_owners
-from metier.flow.linting import (
+from metier.flow.lint_choice import (
     Choice,
-    Linted,
-    Linter,
-    LintRequest,
-    Owned,
+    check_codes,
     choice_of,
+    known_families,
     unknown_code,
 )
+from metier.flow.lint_report import Owners, Plan, Reported, owners_file, with_owners
+from metier.flow.linting import Linted, Linter, LintRequest, Owned
 
 if TYPE_CHECKING:
     from metier.flow.lint_baseline import Baseline
@@ -153,19 +152,9 @@ def _choice(
 ) -> Choice:
     wrong = unknown_code((*select, *ignore))
     if wrong is not None:
-        raise UsageError(f"unknown code '{wrong}'", hint=_known_families())
-    per_file = [code for codes in config.per_file_ignores.values() for code in codes]
-    wrong = unknown_code((*config.lint_select, *config.lint_ignore, *per_file))
-    if wrong is not None:
-        where = ", ".join(config.sources) or "environment"
-        raise ConfigError(f"unknown code '{wrong}'", where=where, hint=_known_families())
+        raise UsageError(f"unknown code '{wrong}'", hint=known_families())
+    check_codes(config)
     return choice_of(config, select, ignore, notes=notes)
-
-
-def _known_families() -> str:
-    from metier.findings import CODES
-
-    return f"families: {', '.join(sorted({code[:2] for code in CODES}))}; metier explain lists all"
 
 
 def _lint(session: Session, linter: Linter, *, unsafe: bool = False) -> tuple[Linted, Plan]:

@@ -117,6 +117,8 @@ class Config(NamedTuple):
     """The user's own choice of findings."""
     ignored: tuple[str, ...] = ()
     """Powers of an untrusted workspace."""
+    ignored_wrong: tuple[str, ...] = ()
+    """What is wrong with them."""
 
 
 class Settings(NamedTuple):

@@ -114,16 +114,12 @@ def _kind_roots(kind: Kind, folders: Sequence[str], workspace: str, origin: Orig
 def missing_folders(workspace: str, config: Config) -> list[Issue]:
     """A finding for every configured folder that does not exist.
 
-    Default folders may be missing, and so may relative folders of the user's own settings. A mount
-    that is not a pattern is reported by the walk.
+    Default folders may be missing, and so may relative folders of the user's own settings. The
+    folder of a team is never a pattern.
     """
     usual = _folders(Config())
     named = [
-        *(
-            ("mounts", mount.path, workspace)
-            for mount in config.mounts
-            if is_pattern(mount.path, workspace)
-        ),
+        *(("mounts", mount.path, workspace) for mount in config.mounts),
         *((f"folders.{PLURAL[kind]}", one, "/") for kind, one in config.user_folders),
         *(
             (f"folders.{PLURAL[kind]}", one, workspace)
@@ -135,12 +131,14 @@ def missing_folders(workspace: str, config: Config) -> list[Issue]:
     ]
     issues = []
     for key, folder, base in named:
-        problem = _problem(folder, base)
+        problem = _problem(folder, base, may_match=key != "teams")
         file, line = _setting_of(folder, config) if problem else ("", 1)
         is_relative = base != "/" and not os.path.isabs(folder)
         is_everywhere = is_relative and bool(file) and not is_inside(file, workspace)
         if problem and not is_everywhere:
             hint = "check the spelling, or take it out"
+            if key == "teams" and is_pattern(folder, base):
+                hint = 'a team has one folder, without wildcards: [teams."FOLDER"]'
             message = f"{problem} ({key})"
             issues.append(Issue("IO207", message, file, line, hint=hint, setting=key))
     return issues
@@ -158,10 +156,10 @@ def _setting_of(folder: str, config: Config) -> tuple[str, int]:
     return "", 1
 
 
-def _problem(folder: str, base: str) -> str:
+def _problem(folder: str, base: str, *, may_match: bool) -> str:
     if not folder:
         return "the name of a folder is empty"
-    if is_pattern(folder, base):
+    if may_match and is_pattern(folder, base):
         return "" if matching([folder], base) else f"no folder matches '{folder}'"
     is_there = os.path.isdir(os.path.join(base, folder))
     return "" if is_there else f"there is no folder '{folder}'"

@@ -209,6 +209,9 @@ class _Walk:
                 inside = self._look(os.scandir(folder), top, shown_as)
             except OSError as error:
                 self._steps.is_certain &= isinstance(error, FileNotFoundError)
+                is_mount = self._root.group == "mounts" and folder == self._root.path
+                if is_mount and not os.path.isdir(folder):
+                    continue  # a finding in the settings that name it
                 self._exclude(folder, "unreadable", "IO201", f"cannot be listed: {error.strerror}")
             else:
                 if inside:
