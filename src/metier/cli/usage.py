@@ -56,8 +56,13 @@ def usage_hint(error: click.ClickException, path: str) -> str:
     wanted = _WRONG_CHOICE.match(error.message)
     parameter = error.param if isinstance(error, click.BadParameter) else None
     choices = getattr(parameter.type, "choices", ()) if parameter is not None else ()
-    near = nearest(wanted[1], map(str, choices)) if wanted else ""
-    return suggestion(near, f"{path} --help")
+    return suggestion(_meant(wanted[1], list(choices)) if wanted else "", f"{path} --help")
+
+
+def _meant(wanted: str, choices: list[str]) -> str:
+    """The first choice that begins like it, or else the most similar one."""
+    longer = (one for one in choices if wanted and one.startswith(wanted))
+    return next(longer, "") or nearest(wanted, choices)
 
 
 def _missing(error: click.MissingParameter) -> str:
