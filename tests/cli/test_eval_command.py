@@ -221,7 +221,7 @@ def test_a_commit_is_compared_and_the_files_stay_as_they_are(repository: Workspa
 
 def test_what_is_no_commit_is_said(repository: Workspace) -> None:
     done = evaluate(repository, "--against", "nowhere")
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "'nowhere' is neither a folder nor a commit here" in done.stderr
 
 

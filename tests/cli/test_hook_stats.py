@@ -514,7 +514,7 @@ def test_a_label_of_an_unknown_decision_is_refused(workspace: Workspace, stats: 
     write_log(workspace.root, decision(1))
     before = files(workspace)
     shown = stats("label", "zzzzzz", "right")
-    assert (shown.code, shown.out) == (1, "")
+    assert (shown.code, shown.out) == (2, "")
     assert shown.err.splitlines()[0] == "error: no decision is called 'zzzzzz' (NOT_FOUND)"
     assert shown.err.splitlines()[-1] == f"hint: the latest: {decision(1)['id']}"
     assert files(workspace) == before

@@ -148,7 +148,7 @@ def test_skills_of_the_home_folder_are_not_locked(
 def test_without_a_lock_verify_says_how_to_make_one(workspace: Workspace, call: Metier) -> None:
     workspace.skill("deploy")
     printed = call("verify")
-    assert printed.code == 1
+    assert printed.code == 2
     assert "hint: metier lock writes it" in printed.err
 
 

@@ -182,7 +182,7 @@ def test_when_no_words_help_it_is_said(which: Metier, untrusted: Workspace) -> N
 
 def test_an_unknown_skill_is_an_error_with_a_suggestion(which: Metier) -> None:
     ran = which(TASK, "--expect", "pdf-table")
-    assert ran.code == 1
+    assert ran.code == 2
     assert ran.out == ""
     assert "pdf-tables" in ran.err
 

@@ -409,7 +409,7 @@ def test_an_address_that_could_run_something_is_refused(address: str) -> None:
 
 @pytest.mark.parametrize("address", ["https://x.example/OWNER/NAME -x", "https:///x", "https://"])
 def test_an_address_without_a_host_or_with_blanks_is_told_how_addresses_look(address: str) -> None:
-    with pytest.raises(UsageError, match="is not an address that metier fetches") as raised:
+    with pytest.raises(UsageError, match="does not fetch from") as raised:
         check_git_address(address)
     assert raised.value.hint.startswith("https://HOST/PATH, ssh://")
 

@@ -226,14 +226,15 @@ command.subcommand_metavar = "HOST | COMMAND [ARGS]..."
 
 
 def _unknown(arguments: list[str]) -> MetierError:
-    """Exits with 1 unless a host is named: for a host, exit code 2 rejects the prompt."""
+    """Exits with 1 unless a host is named: to a host, exit code 2 rejects the prompt."""
     word, *others = arguments
     commands = f"commands: {', '.join(command.commands)}"
     if HOOKS.keys().isdisjoint(others):
         hint = did_you_mean(
             word, [*HOOKS, *command.commands], f"hosts: {', '.join(HOOKS)}; {commands}"
         )
-        return NotFoundError(f"'metier hook' has no host and no command '{word}'", hint=hint)
+        message = f"'metier hook' has no host and no command '{word}'"
+        return MetierError(message, code=NotFoundError.default_code, hint=hint)
     hint = did_you_mean(word, command.commands, commands)
     return UsageError(f"no such command 'hook {word}'", hint=hint)
 

@@ -32,8 +32,18 @@ _TITLES: dict[TextState, str] = {
 }
 
 
+class _ListedHost(click.Choice[str]):
+    """Says which hosts are known, but not what they show."""
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value in HOSTS and value not in self.choices:
+            known = ", ".join(LISTED)
+            self.fail(f"what {HOSTS[value].title} shows its model is unknown; known: {known}")
+        return super().convert(value, param, ctx)
+
+
 @metier_command("listing", repeats=True)
-@click.option("--host", type=click.Choice(LISTED), help="One host (default: those used here).")
+@click.option("--host", type=_ListedHost(LISTED), help="One host (default: those used here).")
 @click.option(
     "--context",
     type=click.IntRange(min=1),
@@ -87,9 +97,11 @@ def command(
             return _measure(session, catalog, found, show, limit, yes)
     with without_garbage_collection():
         _print(session, found, show, limit)
-    if max_lost is None:
-        return 0
-    return int(any(one.lost_count > max_lost for one in found))
+    failing = [one for one in found if max_lost is not None and one.lost_count > max_lost]
+    for one in failing:
+        lost = f"{counted(one.lost_count, 'skill')} of {one.title} lose text"
+        session.note(f"failed: {lost}, --max-lost allows {max_lost:,}")
+    return int(bool(failing))
 
 
 def _print(session: Session, found: Sequence[HostListing], show: bool, limit: int) -> None:

@@ -16,7 +16,7 @@ from metier.storage.room import read_regular
 _VERSION = 1
 _LARGEST = 64 * 1024 * 1024
 _HINT = "metier lint --baseline FILE --write-baseline writes it"
-_REMOVE = "restore it from version control, or remove it: --write-baseline writes it again"
+_OTHER = "name another FILE: --baseline FILE --write-baseline writes a baseline there"
 IsChecked = Callable[[str, str], bool]
 """Whether a run would find a code in the file at a path."""
 
@@ -44,11 +44,11 @@ class Baseline:
         try:
             return cls(_counts(json.loads(raw)))
         except (ValueError, RecursionError) as error:
-            why = f"the baseline is not valid JSON: {why_not_json(error, raw)}"
-            raise UsageError(why, where=file, hint=_REMOVE) from None
+            why = f"this is not a baseline: not valid JSON, {why_not_json(error, raw)}"
+            raise UsageError(why, where=file, hint=_OTHER) from None
         except (TypeError, KeyError):
             why = f"this is not a baseline of version {_VERSION}"
-            raise UsageError(why, where=file, hint=_REMOVE) from None
+            raise UsageError(why, where=file, hint=_OTHER) from None
 
     @classmethod
     def read_if_there(cls, file: str) -> "Baseline":

@@ -75,7 +75,7 @@ def check_git_address(address: str) -> None:
             raise UsageError(f"'{shown}' names another machine", hint="file:///FOLDER")
     elif not (_SSH_URL.match(address) if separator else _SHORT_SSH.match(address)):
         raise UsageError(
-            f"'{shown}' is not an address that metier fetches",
+            f"metier does not fetch from '{shown}'",
             hint="https://HOST/PATH, ssh://USER@HOST/PATH, USER@HOST:PATH or file:///FOLDER",
         )
 
@@ -118,7 +118,8 @@ def _git(folder: str, arguments: Sequence[str], address: str) -> None:
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip().splitlines()
         why = printable(said[0][:300]) if said else f"exit code {done.returncode}"
-        raise SourceError(f"git cannot fetch it: {why}", where=address)
+        hint = "check the address, and that 'git ls-remote' can read it"
+        raise SourceError(f"git cannot fetch it: {why}", where=address, hint=hint)
 
 
 def _limit_files() -> None:
