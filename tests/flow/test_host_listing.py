@@ -12,7 +12,7 @@ from metier.catalog import Catalog
 from metier.errors import UsageError
 from metier.flow.host_skills import Verdict
 from metier.flow.listing import HostListing
-from metier.flow.listing_plan import greedy_plan, needed_fraction
+from metier.flow.listing_plan import greedy_plan, needed_fraction, out_of_reach
 from metier.listing.rules import RULES, Skill, listing_of
 
 
@@ -180,21 +180,41 @@ def test_all_fit_after_the_plan(
     assert [entry.name for entry in listed.lost if entry.skill.scope != "own"] == []
 
 
+@pytest.mark.parametrize("host", ["claude-code", "copilot"])
 @pytest.mark.parametrize("long_ones", [0, 1, 3])
 def test_a_plan_switches_off_no_more_than_must_be(
-    long_ones: int, workspace: Workspace, empty_home: Path
+    long_ones: int, host: str, workspace: Workspace, empty_home: Path
 ) -> None:
     many(workspace, empty_home, ".claude/skills", 290)
     for number in range(long_ones):
         workspace.skill(f"long{number}", "x" * 2_000, folder=f".claude/skills/long{number}")
-    found = listing(workspace, "claude-code")
+        workspace.skill("twin", f"Twin {number}", folder=f".claude/skills/twin{number}")
+        workspace.skill(f"blank{number}", '""', folder=f".claude/skills/blank{number}")
+    found = listing(workspace, host)
     off = {edit.path for edit in greedy_plan(found) if edit.action == "switch-off"}
     files = {one.file for one in found.skills if one.path in off}
     kept = [skill for skill in found.offered if skill.path not in files]
-    after = listing_of("claude-code", kept, found.context)
+    after = listing_of(host, kept, found.context)
     assert off
     assert after.budget is not None
     assert after.needed > 0.9 * after.budget
+
+
+def test_what_no_plan_helps_is_left_out_and_said_with_the_reason(
+    workspace: Workspace, empty_home: Path
+) -> None:
+    many(workspace, empty_home, ".claude/skills", 212)
+    workspace.skill("n" * 70, "x" * 50, folder=".claude/skills/long")
+    for folder in (".agents/skills", ".claude/skills"):
+        workspace.skill("bell", f"Rings in {folder}.", folder=f"{folder}/bell")
+    found = listing(workspace, "copilot")
+    left_out = {why: [one.name[:4] for one in some] for why, some in out_of_reach(found).items()}
+    assert left_out == {
+        "its name is longer than 64 characters": ["nnnn"],
+        "another skill has its name": ["bell"],
+    }
+    planned = {edit.path for edit in greedy_plan(found)}
+    assert not planned & {one.path for some in out_of_reach(found).values() for one in some}
 
 
 def _shortened(skill: Skill, length: int) -> Skill:

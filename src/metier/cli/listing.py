@@ -14,7 +14,7 @@ from metier.core.text import printable
 from metier.errors import UsageError
 from metier.flow.listing import LISTED, HostListing, ListedSkill, TextState
 from metier.flow.listing_changes import switch_of
-from metier.flow.listing_plan import greedy_plan, needed_fraction
+from metier.flow.listing_plan import greedy_plan, needed_fraction, out_of_reach
 from metier.hosts.here import hosts_here
 from metier.hosts.known import HOSTS
 from metier.storage.places import user_home
@@ -211,6 +211,11 @@ def _plan(found: HostListing, limit: int) -> Iterator[str]:
     if short:
         yield f"    shorten {counted(len(short), 'text')} to {short[0].to:,} characters:"
         yield from _rows([f"{one.name} ({one.length:,} characters)" for one in short], limit, 6)
+    if plan and (others := out_of_reach(found)):
+        reasons = [f"{why} ({len(some):,})" for why, some in others.items()]
+        which = counted(sum(map(len, others.values())), "skill")
+        text = f"neither would help {which}: {'; '.join(reasons)}"
+        yield flowed_here(words(text), 6, "    ")
     if (fraction := needed_fraction(found)) is not None:
         setting = facts.fraction_setting if (facts := HOSTS[found.host].listing) else ""
         yield f"  or give the listing more of the context: {setting} {fraction:g}"

@@ -41,11 +41,12 @@ def lint_collisions(subjects: Iterable[Subject], shown: Callable[[str], str] = s
             if first is not subject:
                 issues.append(same_id(subject.group, subject.path, shown(first.path)))
         elif (original := first_with_content.setdefault(content, subject)) is not subject:
-            issues.append(exact_copy(subject.path, shown(original.path)))
+            issues.append(exact_copy(subject.path, original.path, shown(original.path)))
         else:
             distinct.append(subject)
             if first is not subject:
-                issues.append(same_name(subject.group, subject.path, shown(first.path)))
+                where = shown(first.path)
+                issues.append(same_name(subject.group, subject.path, first.path, where))
     issues.extend(_near_duplicates(distinct, shown))
     issues.extend(_unprovided(distinct))
     issues.extend(_not_named(distinct))

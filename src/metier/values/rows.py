@@ -138,5 +138,5 @@ def shadowed(row: Row, shown: Callable[[str], str] = str) -> Issue:
     if row.kind != "skill":
         return same_id(row.id, row.path, first)
     if row.state == "excluded":
-        return exact_copy(row.path, first)
-    return same_name(row.name, row.path, first)
+        return exact_copy(row.path, row.shadowed_by, first)
+    return same_name(row.name, row.path, row.shadowed_by, first)
