@@ -278,7 +278,7 @@ def test_a_terminal_shows_what_comes_with_a_gauge_and_the_reasons(untrusted: Wor
     seen = at_terminal(untrusted, "which", TASK, "--expect", "sql")
     lines = seen.plain
     assert seen.code == 0
-    at = lines.index("skills  fire from 2.85 of evidence")
+    at = lines.index("skills  evidence of 2.85 or more fires")
     assert lines[at + 1].startswith("  ● pdf-tables  ")
     assert "█████│" in lines[at + 1]
     assert "words " in lines[at + 1]

@@ -131,3 +131,13 @@ def test_fingerprints_differ_within_a_run_and_repeat_in_the_next() -> None:
     moved = [reported("SK301", "a", 3), reported("SK301", "a", 9), reported("SK301", "b", 2)]
     assert len(set(fingerprints(found))) == 3
     assert fingerprints(found) == fingerprints(moved)
+
+
+@pytest.mark.parametrize("text", ["---\nname: a\n", '{"version": 1}', "[]"])
+def test_a_file_that_is_no_baseline_is_not_to_be_removed(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "other"
+    file.write_text(text)
+    with pytest.raises(UsageError, match="this is not a baseline") as raised:
+        Baseline.read(str(file))
+    assert "remove" not in raised.value.hint
+    assert "--write-baseline" in raised.value.hint

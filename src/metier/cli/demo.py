@@ -32,7 +32,7 @@ _LAST = "To see all of this in your browser: metier web"
 _STEPS: tuple[tuple[str, Sequence[str]], ...] = (
     ("Find everything: one command, no setup.", ("refresh",)),
     ("Its settings do not count until you trust it. This is what it asks for.", _SHOWN),
-    ("You reviewed it, and agree to exactly that.", _ACCEPTED),
+    ("You reviewed it: accept exactly these settings, but no skills in prompts yet.", _ACCEPTED),
     ("These are the skills of a small team.", ("list", "skills")),
     (
         "Which one fires for this prompt, and why not Data_Export?",

@@ -15,7 +15,7 @@ from metier.values.which import Chosen, Expectation, RankedDocument, Which
 _SHOWN_WORDS = 8
 _SHOWN_SKILLS, _SHOWN_BESIDE_EXPECTED = 5, 2
 _WORTH_SAYING = 0.5
-_SILENT = "hooks name no skill of this workspace: it is trusted, but may not speak: metier trust"
+_SILENT = "hooks name no skill of this workspace yet: run 'metier trust' to allow it"
 
 
 @metier_command("which", repeats=True)
@@ -162,7 +162,7 @@ def _yes(value: bool) -> str:
 
 def _view(answer: Which, width: int) -> list[str]:
     where = f" in {answer.host}" if answer.host else ""
-    lines = [_title(f"skills{where}", f"fire from {answer.threshold:g} of evidence")]
+    lines = [_title(f"skills{where}", f"evidence of {answer.threshold:g} or more fires")]
     shown = [one for one in answer.skills if one.evidence > 0]
     for one in shown:
         lines += _skill_lines(one, answer.is_named(one), answer, width)
