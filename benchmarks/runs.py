@@ -110,6 +110,9 @@ class _Services:
         self.tools = ToolExecutor()
         self.tools.register(nothing)
 
+    def tools_of(self, _agent_id: str) -> ToolExecutor:
+        return self.tools
+
     def profile(self, agent_id: str) -> AgentProfile | None:
         raise KeyError(agent_id)
 
@@ -117,6 +120,9 @@ class _Services:
         raise ValueError((agent, step, text, task))
 
     def model(self, name: str, agent_id: str = "") -> Model:
+        raise KeyError(name, agent_id)
+
+    def check_model(self, name: str, agent_id: str) -> None:
         raise KeyError(name, agent_id)
 
     def record_outcome(self, provider: str, *, success: bool) -> None:

@@ -98,6 +98,17 @@ def trust(
     return powers.digest
 
 
+def load_config(
+    workspace: str,
+    *,
+    file: str | None = None,
+    environ: Mapping[str, str] = os.environ,
+    is_trusted: bool = False,
+) -> Config:
+    """The settings in force for a workspace."""
+    return read_settings(workspace, file=file, environ=environ).config(is_trusted=is_trusted)
+
+
 def record_of(root: Path | str, environ: Mapping[str, str] | None = None) -> Path:
     """The file that records the user's trust in a workspace."""
     workspace = workspace_of(root)

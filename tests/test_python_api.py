@@ -1,8 +1,16 @@
 """Agents, tools and runs from Python: the public names of `metier`."""
 
 import asyncio
+import builtins
+import collections.abc
 import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
 import traceback
+import typing
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -12,7 +20,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import metier
-from conftest import Workspace
+import metier.mcp
+import metier.rules
+import metier.run.models
+import metier.testing
+import metier.types
+from conftest import REPOSITORY, Workspace
 from metier import (
     Agent,
     Catalog,
@@ -106,11 +119,106 @@ def test_an_agent_can_be_defined_again_with_another_function_of_that_name(catalo
     assert agent.own_model.requests[1].messages[-1].text == "second"
 
 
-def test_another_function_of_the_same_name_is_rejected(catalog: Catalog) -> None:
-    catalog.add(_clerk())
-    other = tool(name="double")(lambda: 1)
-    with pytest.raises(UsageError, match="'double'"):
-        catalog.add(Agent("other", "Answers, too.", tools=[other]))
+def _user(name: str, user: str) -> Agent:
+    """An agent with two steps that call `whoami`, which answers `user`."""
+
+    async def whoami() -> str:
+        await asyncio.sleep(0)
+        return user
+
+    steps = [
+        {"stepId": step, "type": "tool", "config": {"tool": "whoami"}, "outputs": [step]}
+        for step in ("first", "second")
+    ]
+    return Agent(name, "Answers.", tools=[whoami], workflow=steps)
+
+
+def _answers(result: Any) -> list[Any]:
+    return [result.outputs["first"], result.outputs["second"]]
+
+
+def test_two_agents_may_have_different_functions_of_one_name(catalog: Catalog) -> None:
+    one, other = _user("one", "alice"), _user("other", "bob")
+    catalog.add(one)
+    catalog.add(other)
+    assert _answers(catalog.run_sync("one", "x")) == ["alice", "alice"]
+    assert _answers(catalog.run_sync("other", "x")) == ["bob", "bob"]
+
+
+def test_an_agent_that_is_defined_again_during_a_run_does_not_change_the_run(
+    catalog: Catalog,
+) -> None:
+    def redefine(event: Event) -> None:
+        if event.kind == "step.succeeded":
+            catalog.add(_user("support", "bob"))
+
+    first = catalog.run_sync(_user("support", "alice"), "x", on_event=redefine)
+    assert _answers(first) == ["alice", "alice"]
+    assert _answers(catalog.run_sync("support", "x")) == ["bob", "bob"]
+
+
+def test_runs_at_the_same_time_keep_their_functions_and_prompts_apart(catalog: Catalog) -> None:
+    def support(user: str) -> tuple[Agent, ScriptedModel]:
+        def whoami() -> str:
+            return user
+
+        model = ScriptedModel([_asks_for("whoami"), lambda asked: asked.messages[-1].text])
+        made = Agent("support", f"Helps {user}.", instructions=f"Help {user}.", tools=[whoami])
+        return made, model
+
+    users = ["alice", "bob", "carol"]
+    made = [support(user) for user in users]
+
+    async def all_of_them() -> list[Any]:
+        runs = (catalog.run(agent, "x", model=model) for agent, model in made)
+        return [result.output for result in await asyncio.gather(*runs)]
+
+    assert asyncio.run(all_of_them()) == users
+    systems = [model.requests[0].system for _, model in made]
+    assert systems == [f"Help {user}." for user in users]
+
+
+def test_a_delegate_keeps_the_functions_that_its_callers_run_was_started_with(
+    catalog: Catalog,
+) -> None:
+    def redefine(event: Event) -> None:
+        if event.kind == "step.started" and event.step_id == "ask":
+            catalog.add(_user("support", "bob"))
+
+    catalog.add(_user("support", "alice"))
+    step = {"stepId": "ask", "type": "delegate", "config": {"targetAgent": "support", "task": "x"}}
+    chief = Agent("chief", "Delegates.", workflow=[step])
+    assert catalog.run_sync(chief, "x", on_event=redefine).output == "alice"
+    assert catalog.run_sync(chief, "x").output == "bob"
+
+
+def test_an_agents_own_function_comes_before_a_tool_of_the_catalog(catalog: Catalog) -> None:
+    catalog.agency.tools.register(tool(name="whoami")(lambda: "everyone"))
+    assert _answers(catalog.run_sync(_user("own", "alice"), "x")) == ["alice", "alice"]
+    steps = _user("other", "bob").workflow
+    other = Agent("other", "Answers.", tools=["whoami"], workflow=steps)
+    assert _answers(catalog.run_sync(other, "x")) == ["everyone", "everyone"]
+
+
+def test_no_agent_can_call_a_function_of_another(catalog: Catalog) -> None:
+    catalog.add(_user("support", "alice"))
+    other = Agent("other", "Answers.", tools=["whoami"], workflow=_user("x", "y").workflow)
+    result = catalog.run_sync(other, "x")
+    assert [one.code for one in result.errors] == ["TOOL_NOT_FOUND"]
+    assert "give the agent such a function" in result.errors[0].hint
+
+
+def test_a_run_is_resumed_with_the_functions_of_the_agent_with_its_id(catalog: Catalog) -> None:
+    def broken() -> str:
+        raise ValueError("not yet")
+
+    steps = _user("support", "").workflow
+    first = Agent("support", "Answers.", tools=[tool(name="whoami")(broken)], workflow=steps)
+    failed = catalog.run_sync(first, "x")
+    assert failed.state == "failed"
+    catalog.add(_user("other", "bob"))
+    catalog.add(_user("support", "alice"))
+    assert _answers(catalog.resume_sync(failed.run_id)) == ["alice", "alice"]
 
 
 # Agents
@@ -220,6 +328,84 @@ def test_a_run_is_resumed_with_the_model_that_it_was_started_with(catalog: Catal
     again = ScriptedModel(["second"])
     result = catalog.resume_sync(failed.run_id, model=again)
     assert (result.state, result.output, len(again.requests)) == ("succeeded", "second", 1)
+
+
+def _two_steps(calls: list[str], **more: Any) -> Agent:
+    """An agent with a tool that notes its call, and then a prompt."""
+
+    def note() -> str:
+        calls.append("called")
+        return "noted"
+
+    steps = [
+        {"stepId": "note", "type": "tool", "config": {"tool": "note"}},
+        {"stepId": "say", "type": "prompt", "config": {"prompt": "Say it."}},
+    ]
+    return Agent("clerk", "Answers letters.", tools=[note], workflow=steps, **more)
+
+
+@pytest.mark.parametrize("model", ["nosuch", "nosuch:m"])
+def test_a_wrong_model_is_an_error_before_anything_is_stored(catalog: Catalog, model: str) -> None:
+    calls: list[str] = []
+    with pytest.raises(UsageError, match="'nosuch'"):
+        catalog.run_sync(_two_steps(calls), "x", model=model)
+    assert (calls, catalog.runs()) == ([], [])
+
+
+def test_a_wrong_model_of_an_agent_fails_its_run_before_the_first_step(catalog: Catalog) -> None:
+    calls: list[str] = []
+    result = catalog.run_sync(_two_steps(calls, model="nosuch:m"), "x")
+    assert (result.state, calls) == ("failed", [])
+    assert result.errors[0].message.startswith("agent 'clerk': no provider of models is called")
+
+
+def test_a_wrong_default_model_fails_a_run_before_the_first_step(workspace: Workspace) -> None:
+    workspace.write("metier.toml", '[models]\ndefault = "nosuch:m"\n')
+    workspace.trust()
+    calls: list[str] = []
+    with Catalog.open(workspace.root) as catalog:
+        result = catalog.run_sync(_two_steps(calls), "x")
+    assert (result.state, calls) == ("failed", [])
+    assert result.errors[0].message.startswith("[models] default: no provider of models is called")
+
+
+def test_a_wrong_model_of_a_delegate_fails_the_run_before_the_first_step(catalog: Catalog) -> None:
+    calls: list[str] = []
+    step = {"stepId": "ask", "type": "delegate", "config": {"targetAgent": "poet"}}
+    catalog.add(Agent("poet", "Writes.", model="nosuch:m"))
+    clerk = _two_steps(calls)
+    chief = Agent(
+        "chief", "Delegates.", tools=list(clerk.functions.values()),
+        workflow=[clerk.workflow[0], step],
+    )  # fmt: skip
+    result = catalog.run_sync(chief, "x")
+    assert (result.state, calls) == ("failed", [])
+    assert result.errors[0].message.startswith("agent 'poet': no provider of models is called")
+
+
+def test_a_workflow_without_prompts_needs_no_model(catalog: Catalog) -> None:
+    agent = _two_steps([], model="nosuch:m")
+    tools = list(agent.functions.values())
+    alone = Agent("a", "Notes.", tools=tools, workflow=agent.workflow[:1], model="nosuch:m")
+    assert catalog.run_sync(alone, "x").success
+
+
+def test_a_resume_without_the_model_object_says_so_before_the_next_step(catalog: Catalog) -> None:
+    def note() -> str:
+        calls.append("called")
+        if len(calls) == 1:
+            raise ValueError("not yet")
+        return "noted"
+
+    calls: list[str] = []
+    steps = _two_steps([]).workflow
+    agent = Agent("clerk", "Answers letters.", tools=[note], workflow=steps)
+    model = ScriptedModel(["done"])
+    failed = catalog.run_sync(agent, "x", model=model)
+    again = catalog.resume_sync(failed.run_id)
+    assert (again.state, calls) == ("failed", ["called"])
+    assert "resume(run_id, model=" in again.errors[0].hint
+    assert catalog.resume_sync(failed.run_id, model=model).output == "done"
 
 
 # Streams and stored runs
@@ -374,3 +560,30 @@ def test_a_closed_catalog_answers_nothing(workspace: Workspace, question: Any) -
     with pytest.raises(StoreError, match="is closed") as caught:
         question(catalog)
     assert caught.value.hint == "open another"
+
+
+def test_every_type_in_the_reference_can_be_imported() -> None:
+    """Those of arguments, of results, and of their fields, but for what only metier reads."""
+    page = (REPOSITORY / "docs" / "reference" / "python.md").read_text()
+    blocks = "\n".join(re.findall(r"^```python\n(.*?)^```", page, re.M | re.S))
+    code = re.sub(r"#.*|\"[^\"\n]*\"|'[^'\n]*'", "", blocks)
+    named = set(re.findall(r"(?<![\w.])[A-Z][a-z]\w*", code))
+    homes = [builtins, typing, collections.abc, os, pathlib]
+    homes += [metier, metier.types, metier.testing, metier.mcp, metier.run.models, metier.rules]
+    public = {name for home in homes for name in (getattr(home, "__all__", None) or dir(home))}
+    assert len(named) > 100
+    inner = {"Call", "Compared", "Difference", "Host", "HostSettings", "HostSkill", "Listing"}
+    inner |= {"MappingProxyType", "Prepare", "Reading", "Sent", "State"}
+    assert named - public == inner
+
+
+def test_the_types_are_there_under_their_names_sorted_and_loaded_on_demand() -> None:
+    assert metier.types.__all__ == sorted(metier.types.HOMES)
+    for name in metier.types.__all__:
+        assert getattr(metier.types, name) is not None
+    assert set(metier.types.__all__).isdisjoint(metier.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'Whihc'"):
+        _ = metier.types.Whihc
+    code = "import sys, metier.types; print([name for name in sys.modules if 'metier.' in name])"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert shown.stdout.strip() == "['metier.types']"

@@ -103,3 +103,14 @@ def test_a_mode_of_the_environment_that_nobody_knows_is_named(
     monkeypatch.setenv("METIER_CAPABILITIES", mode)
     told = "METIER_CAPABILITIES is 'loud', which hooks take as monitor"
     assert (told in checks(workspace, capsys)) is is_told
+
+
+def test_a_damaged_history_is_a_warning(
+    workspace: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    workspace.trust()
+    assert "move the file away" not in checks(workspace, capsys)
+    workspace.write(".dci/state/reliability.v1.json", '{"schema_version": "1"}')
+    shown = " ".join(checks(workspace, capsys).split())
+    assert "is not a reliability file of version 1" in shown
+    assert "move the file away" in shown

@@ -15,6 +15,7 @@ from cli.printed import Printed, write_log
 from conftest import Workspace
 from flow.decisions import START, decision, injecting, verdict
 from metier.cli import run
+from metier.storage.hook_files import LOG
 from metier.storage.places import user_room
 
 SCHEMA = json.loads(
@@ -447,6 +448,17 @@ def test_decisions_are_one_line_each_the_latest_last(workspace: Workspace, stats
         f"{names[4]}\t{when}\tclaude-code\t7.1\t\terror: ValueError: no\n",
         "",
     )
+
+
+def test_a_failed_decision_is_shown_with_the_reason_in_the_log(
+    workspace: Workspace, stats: Stats
+) -> None:
+    write_log(workspace.root, decision(5, error="ValueError"), decision(9, error="ValueError"))
+    line = b"2025-11-15T15:10:46+0000 claude-code: ValueError: there is no prompt\n"
+    (workspace.state / LOG).write_bytes(line)
+    first, second = stats("decisions").out.splitlines()
+    assert first.endswith("\terror: ValueError: there is no prompt")
+    assert second.endswith("\terror: ValueError")
 
 
 def test_twenty_are_shown_or_as_many_as_are_wanted(workspace: Workspace, stats: Stats) -> None:

@@ -212,7 +212,7 @@ def test_a_tool_that_nobody_provides_fails_the_run_with_one_clear_error(agents: 
     assert finished.stderr.splitlines()[-2:] == [
         "error: agent 'leaf' names the tools 'read_dif' and 'server__tool', which do not exist"
         " (TOOL_NOT_FOUND)",
-        "hint: set it up as [tools.read_dif] in metier.toml, or register such a function",
+        "hint: set it up as [tools.read_dif] in metier.toml, or give the agent such a function",
     ]
     shown = agents.runs("show", "last")
     follows("run", shown)

@@ -194,6 +194,7 @@ def test_what_is_shown_cannot_speak_to_the_terminal(agents: Agents, metier: Meti
     )
     agents.agent("one", tool("a", "a", given={"x\x1b[2J": "\x9b2J\u202e"}))
     for shown in (metier("trust", "--show").out, metier("trust", "--show", "--json").out):
+        assert "owned" in shown
         assert not {"\x1b", "\x07", "\x9b", "\u202e"} & set(shown)
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from metier.config import load_config
+from conftest import load_config
 from metier.errors import ConfigError
 from metier.values.run_settings import ModelOptions
 

@@ -532,6 +532,17 @@ def test_a_linked_file_that_leaves_the_root_is_refused(
     assert str(target) in found[0].detail
 
 
+@pytest.mark.parametrize("target", ["/nowhere/at/all", "gone.md"])
+def test_a_link_to_nothing_says_that_its_target_does_not_exist(
+    workspace: Workspace, target: str
+) -> None:
+    (workspace.root / "skills/a").mkdir(parents=True)
+    (workspace.root / "skills/a/SKILL.md").symlink_to(target)
+    found = walk(workspace)
+    assert refusals(found) == [("skills/a/SKILL.md", "unreadable", "IO201")]
+    assert found[0].detail.endswith(f"{target}, which does not exist")
+
+
 def test_a_linked_folder_that_leaves_the_root_is_refused(
     workspace: Workspace, tmp_path: Path
 ) -> None:

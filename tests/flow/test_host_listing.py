@@ -215,6 +215,14 @@ def test_the_fraction_that_is_named_is_enough(workspace: Workspace, empty_home: 
     assert [one.why for one in listing(workspace, "claude-code").lost if one.state != "cut"] == []
 
 
+def test_no_fraction_is_named_that_is_more_than_the_context(
+    workspace: Workspace, empty_home: Path
+) -> None:
+    many(workspace, empty_home, ".claude/skills")
+    assert needed_fraction(listing(workspace, "claude-code")) is not None
+    assert needed_fraction(listing(workspace, "claude-code", context=2_000)) is None
+
+
 # Each skill: `metier doctor --host`
 
 
@@ -302,7 +310,7 @@ HEADLESS = "\nRings a bell.\nLoudly.\n"
     [
         ("claude-code", "loads", "loads as bell"),
         ("copilot", "does-not-load", "drops a file without valid front matter"),
-        ("opencode", "does-not-load", "not read by metier: unparseable"),
+        ("opencode", "unknown", "not known: metier does not read this file: unparseable"),
         ("codex", "elsewhere", "Codex CLI does not read this folder"),
     ],
 )
@@ -327,8 +335,45 @@ def test_claude_code_sees_no_name_in_front_matter_that_it_cannot_parse(
 def test_the_first_line_is_shown_of_a_file_without_front_matter(workspace: Workspace) -> None:
     workspace.write(".claude/skills/bell/SKILL.md", HEADLESS)
     workspace.write(".claude/skills/empty/SKILL.md", "")
+    workspace.write(".claude/skills/gong/SKILL.md", "\ufeff# Gong\n\nRings.\n")
+    workspace.write(".claude/skills/tag/SKILL.md", "\ufeff#tag\n")
     shown = {one.name: one.text for one in listing(workspace, "claude-code").skills}
-    assert shown == {"bell": "Rings a bell.", "empty": "Skill"}
+    assert shown == {"bell": "Rings a bell.", "empty": "Skill", "gong": "Gong", "tag": "#tag"}
+
+
+@pytest.mark.parametrize("host", ["claude-code", "copilot"])
+def test_the_first_paragraph_is_listed_where_the_host_takes_it_for_the_description(
+    host: str, workspace: Workspace
+) -> None:
+    folder = ".claude/skills/bell/SKILL.md"
+    workspace.write(folder, "---\nname: bell\n---\n## Bell\n\nRings\nloudly.\n\nMore.\n")
+    assert [(one.text, one.state) for one in listing(workspace, host).skills] == [
+        ("Rings loudly.", "whole")
+    ]
+
+
+def test_a_file_with_a_misspelt_name_does_not_load_where_case_counts(workspace: Workspace) -> None:
+    text = "---\nname: bell\ndescription: Rings.\n---\n"
+    file = workspace.write(".claude/skills/bell/skill.md", text)
+    if (file.parent / "SKILL.md").exists():
+        pytest.skip("case does not count here")
+    for host in ("claude-code", "copilot"):
+        [verdict] = verdicts(workspace, host).values()
+        assert verdict.state == "does-not-load"
+        assert "the file is called skill.md" in verdict.message
+    (file.parent / "SKILL.md").symlink_to("skill.md")  # what a host finds where it does not count
+    assert {one.state for one in verdicts(workspace, "claude-code").values()} == {"loads"}
+
+
+def test_what_metier_does_not_read_says_nothing_about_the_host(workspace: Workspace) -> None:
+    text = "---\nname: bell\ndescription: Rings.\n---\n" + "x" * (1 << 20)
+    workspace.write(".claude/skills/bell/SKILL.md", text)
+    [verdict] = verdicts(workspace, "claude-code").values()
+    assert (verdict.state, verdict.message) == (
+        "unknown",
+        "not known: metier does not read files of more than 1,048,576 bytes",
+    )
+    assert listing(workspace, "claude-code").not_loaded == 0
 
 
 @pytest.mark.parametrize(

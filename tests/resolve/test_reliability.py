@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from conftest import Workspace
 from metier.catalog import Catalog
 from metier.config import Config
+from metier.errors import UsageError
 from metier.resolve.reliability import FILE, WINDOW, History, Reliability
 
 pytestmark = pytest.mark.slow
@@ -185,6 +186,19 @@ def test_a_catalog_keeps_its_history_at_the_root_and_not_at_the_skill(
     row = report["candidates"][0]
     assert (row["history_multiplier"], row["sample_size"]) == (0.7, 1)
     assert report["history_state"] == "persistent"
+
+
+@pytest.mark.parametrize("success", [7, 1, "yes", None])
+def test_an_outcome_that_is_not_true_or_false_is_rejected_and_nothing_is_written(
+    workspace: Workspace, success: Any
+) -> None:
+    workspace.skill("one")
+    workspace.trust()
+    with Catalog.open(workspace.root, config=Config(host_folders=False)) as catalog:
+        catalog.refresh()
+        with pytest.raises(UsageError, match="'success' must be True or False, not"):
+            catalog.record_outcome("one", success=success)
+    assert not (workspace.root / ".dci").exists()
 
 
 # Several processes

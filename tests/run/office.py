@@ -33,10 +33,10 @@ class Office:
             self.workspace.trust()
             self._catalog = Catalog.open(self.workspace.root)
             self._catalog.refresh()
-            self._catalog.agency.model = self._named  # type: ignore[method-assign,assignment]
+            self._catalog.agency.model = self._named  # type: ignore[method-assign]
         return self._catalog
 
-    def _named(self, name: str, _agent_id: str = "") -> Model:
+    def _named(self, name: str) -> Model:
         self.models.append(name)
         return self.model
 

@@ -75,6 +75,9 @@ class World:
     def __del__(self) -> None:
         self.store.close()
 
+    def tools_of(self, _agent_id: str) -> ToolExecutor:
+        return self.tools
+
     def profile(self, agent_id: str) -> AgentProfile | None:
         return self.profiles.get(agent_id)
 
@@ -86,6 +89,9 @@ class World:
         assert isinstance(agent_id, str)
         self.models.append(name)
         return self._model
+
+    def check_model(self, name: str, agent_id: str) -> None:
+        """Every name means the same model."""
 
     def record_outcome(self, provider: str, *, success: bool) -> None:
         self.outcomes.append((provider, success))

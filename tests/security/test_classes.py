@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Workspace
+from conftest import Workspace, load_config
 from metier import Catalog
 from metier.cli import run
-from metier.config import Config, load_config
+from metier.config import Config
 from metier.config.settings import CAPABILITIES, CLASSES, SETTINGS, class_of, entries
 from metier.errors import ConfigError
 

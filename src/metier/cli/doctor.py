@@ -26,6 +26,7 @@ from metier.errors import ConfigError, MetierError
 from metier.flow.boundary import Boundary
 from metier.flow.hook_figures import spoken
 from metier.flow.hook_log import read_decisions
+from metier.flow.state_settings import is_shared
 from metier.hosts.folders import FOLDERS
 from metier.hosts.known import HOSTS
 from metier.install.commands import unsafe_entries
@@ -167,8 +168,20 @@ def _catalog(session: Session, catalog: Catalog) -> Iterator[Check]:
     yield _findings(catalog)
     if catalog.room is not None and catalog.room.info(RUNS_FILE) is not None:
         yield _runs(catalog.agency)
+    yield from _outcomes(catalog)
     yield from _old_state(catalog)
     yield from shared_checks(catalog)
+
+
+def _outcomes(catalog: Catalog) -> Iterator[Check]:
+    """The history of skills; nothing if it is as it should be, or elsewhere."""
+    if not (catalog.is_kept and catalog.trust.is_trusted) or is_shared(catalog.config):
+        return
+    from metier.flow.resolving import outcomes_problem  # --host does not load it
+
+    if problem := outcomes_problem(catalog.workspace):
+        hint = "move the file away if it is damaged: until then no outcome counts, or is kept"
+        yield Check("history", "warning", problem, hint)
 
 
 def _unknown_sources(catalog: Catalog) -> Iterator[Check]:

@@ -101,6 +101,8 @@ def _print_plan(session: Session, plan: Plan, dry_run: bool) -> None:
             session.note(f"{_DONE[change.action]} {_shown(change)}")
             if change.backup == "make":
                 session.note(f"kept a backup in {change.path}{BACKUP}")
+            elif not plan.installs and os.path.lexists(f"{change.path}{BACKUP}"):
+                session.note(f"left {change.path}{BACKUP}: the file before the first install")
 
 
 def _shown(change: Change) -> str:

@@ -22,12 +22,11 @@ from metier.flow.lint_choice import (
     known_families,
     unknown_code,
 )
-from metier.flow.lint_report import Owners, Reported, owners_file, with_owners
+from metier.flow.lint_report import Owners, Plan, Reported, owners_file, with_owners
 from metier.flow.linting import Linted, Linter, LintRequest, Owned
 
 if TYPE_CHECKING:
     from metier.flow.lint_baseline import Baseline
-    from metier.flow.repairing import Repair
 
 _LIST = "-"
 """Standard input."""
@@ -67,19 +66,19 @@ def _check(session: Session, options: LintOptions, output_format: str) -> int:
         from metier.cli.lint_repairs import Written, finish_repairs
 
         finish_repairs(session)
-    linted, repairs = _lint(session, linter, unsafe=options.unsafe)
+    linted, plan = _lint(session, linter, unsafe=options.unsafe)
     if options.repair and not options.dry_run:
         written = Written(session)
-        while repairs and written.add(repairs):
-            linted, repairs = _lint(session, linter, unsafe=options.unsafe)
-        written.note(session, linter)
-    reported = with_owners(linter.chosen(linted, repairs), session.workspace())
+        while plan.repairs and written.add(plan.repairs):
+            linted, plan = _lint(session, linter, unsafe=options.unsafe)
+        written.note(session, linter, plan)
+    reported = with_owners(linter.chosen(linted, plan.repairs), session.workspace())
     reported = _without_known(session, options, linter, reported)
     if options.dry_run:
         from metier.cli.lint_repairs import note_levels, print_repairs
 
-        print_repairs(session, repairs, linter, as_json=output_format == "json")
-        note_levels(session, linter, linted, repairs, unsafe=options.unsafe)
+        print_repairs(session, plan.repairs, linter, as_json=output_format == "json")
+        note_levels(session, linter, linted, plan, unsafe=options.unsafe)
     else:
         if output_format == "sarif":
             reported = linter.with_repairs(reported)
@@ -158,9 +157,7 @@ def _choice(
     return choice_of(config, select, ignore, notes=notes)
 
 
-def _lint(
-    session: Session, linter: Linter, *, unsafe: bool = False
-) -> tuple[Linted, "list[Repair]"]:
+def _lint(session: Session, linter: Linter, *, unsafe: bool = False) -> tuple[Linted, Plan]:
     with session.progress("checking") as on_progress:
         linted = linter.lint(on_progress)
     return linted, linter.repairs(linted, unsafe=unsafe)

@@ -11,7 +11,7 @@ from metier.cli.lint_formats import for_hosts, on_one_line
 from metier.cli.session import Session, counted
 from metier.core.text import printable
 from metier.findings import SECURITY_CODES
-from metier.flow.lint_report import Reported, by_owner, by_rule
+from metier.flow.lint_report import Reported, by_owner, by_rule, has_repair
 from metier.flow.linting import Linted
 from metier.values.outcomes import Issue
 
@@ -147,8 +147,7 @@ def summary(
 
 def _may_need_unsafe(issue: Issue) -> bool:
     """Whether a finding that is left alone may be repaired with --unsafe."""
-    is_typo = issue.code != "SK309" or issue.hint.startswith("did you mean")
-    return issue.left_alone and issue.needs_unsafe and is_typo
+    return issue.left_alone and issue.needs_unsafe and has_repair(issue)
 
 
 def _counts(issues: Sequence[Issue], files: int, new: str) -> str:

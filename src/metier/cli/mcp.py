@@ -61,8 +61,8 @@ def _require_package() -> None:
 
 def _metrics() -> "Metrics":
     if find_spec("prometheus_client") is None:
-        message = "--metrics needs the package prometheus-client"
-        raise UsageError(message, hint="pip install prometheus-client")
+        message = "the package prometheus-client is not installed"
+        raise UsageError(message, hint=install_hint("mcp"))
     from metier.mcp.metrics import Metrics  # an extra
 
     return Metrics()

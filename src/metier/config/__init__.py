@@ -170,17 +170,6 @@ def read_settings(
     return Settings(workspace, tuple(layers))
 
 
-def load_config(
-    workspace: str,
-    *,
-    file: str | None = None,
-    environ: Mapping[str, str] = os.environ,
-    is_trusted: bool = False,
-) -> Config:
-    """The settings in force for `workspace`. Raises `ConfigError` at the first wrong setting."""
-    return read_settings(workspace, file=file, environ=environ).config(is_trusted=is_trusted)
-
-
 def users_config(environ: Mapping[str, str] = os.environ) -> Config:
     """The user's own settings alone, whatever the workspace. Raises `ConfigError`."""
     layers = user_layer(user_settings(environ))

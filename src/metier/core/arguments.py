@@ -56,6 +56,11 @@ def check_count(name: str, given: object, least: int = 0) -> None:
         raise wrong_argument(name, f"a whole number from {least} on", given)
 
 
+def check_flag(name: str, given: object) -> None:
+    if not isinstance(given, bool):
+        raise wrong_argument(name, "True or False", given)
+
+
 def check_choice(name: str, given: object, choices: Collection[str]) -> None:
     if given not in choices:
         hint = did_you_mean(given, choices) if isinstance(given, str) else ""

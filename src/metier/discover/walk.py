@@ -343,7 +343,10 @@ class _Walk:
     def _meet_link(self, link: str, shown: str) -> None:
         self.met_links = True
         target = self._steps.follow(link)
-        if not self._is_within_bounds(target):
+        if _is_missing(target):
+            detail = f"it is a link to {_readable(target)}, which does not exist"
+            self._exclude(shown, "unreadable", "IO201", detail)
+        elif not self._is_within_bounds(target):
             self._exclude_outside(shown, target)
         elif is_utf8(target):
             self._note(target, shown, os.stat(target), os.path.dirname(link))
@@ -407,6 +410,17 @@ class _Walk:
                 if folder in f"/{path}":
                     return path, label, rank
         return path, *self._own_source
+
+
+def _is_missing(path: str) -> bool:
+    """Whether there is certainly no such file."""
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except (OSError, ValueError):
+        return False
+    return False
 
 
 def _readable(path: str) -> str:

@@ -3,7 +3,8 @@
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from metier.core.digests import sha256
@@ -22,6 +23,19 @@ _ORDER: dict[Severity, int] = {"error": 0, "warning": 1, "info": 2}
 _NUMBER = r"[0-9][0-9,.]*"
 Key = tuple[str, str, str]
 """Path, code and message; the same after lines moved and figures changed."""
+
+
+class Plan(NamedTuple):
+    """What is repaired, and what is not."""
+
+    repairs: Sequence["Repair"] = ()
+    left_alone: Mapping[str, str] = MappingProxyType({})
+    """Why findings that --fix repairs elsewhere stay, by path."""
+
+
+def has_repair(issue: Issue) -> bool:
+    """Whether a finding whose code has a repair gives it something to work with."""
+    return issue.code != "SK309" or issue.hint.startswith("did you mean")
 
 
 class Reported(NamedTuple):

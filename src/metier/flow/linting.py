@@ -1,7 +1,7 @@
 """Lint a workspace or named files: findings, what is excluded, and repairs."""
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -9,14 +9,16 @@ from metier.config import ALIAS_FILE, Config
 from metier.core.paths import is_inside
 from metier.discover.roots import roots_for, roots_of_paths, roots_of_user
 from metier.findings import OWN_FAMILY, SECURITY_CODES
+from metier.flow.entries import read_bytes
 from metier.flow.lint_choice import Choice as Choice
 from metier.flow.lint_choice import choice_of as choice_of
 from metier.flow.lint_choice import unknown_code as unknown_code
-from metier.flow.lint_report import Reported
+from metier.flow.lint_report import Plan, Reported
 from metier.flow.lint_settings import findings_of_file, settings_findings
+from metier.flow.linted import Linted as Linted
 from metier.flow.reading import read_documents, team_folders, workspace_roots
 from metier.flow.surroundings import Surroundings, is_alias_table, lint_plugins, table_below
-from metier.lint.collisions import Subject, lint_collisions
+from metier.lint.collisions import Subject, lint_collisions, located
 from metier.lint.tiers import AGENTS_FILE, lint_agents_file
 from metier.storage.places import state_room, user_home
 from metier.storage.room import read_regular
@@ -29,41 +31,12 @@ if TYPE_CHECKING:  # most runs find nothing to repair
     from metier.flow.repairing import Repair
     from metier.values.documents import Document
 
-Wants = Callable[[Issue], bool]
 Owned = Callable[[str], bool]
 """Whether somebody owns the file at a path of the workspace."""
 _UNPROVIDED = "XF905"
 """No skill provides what another requires."""
-
-
-class Linted:
-    """Every finding in a set of files, before any of them is filtered."""
-
-    def __init__(self, files: int = 0) -> None:
-        self.files = files
-        self.issues: list[Issue] = []
-        self.excluded: list[Exclusion] = []
-        """With exact copies."""
-        self.causes: set[Issue] = set()
-        """The findings that exclude their file."""
-        self.documents: list[Named] = []
-        """The names of all documents, excluded ones too."""
-
-    def add(self, files: int, issues: Iterable[Issue]) -> None:
-        """Add the findings in so many files that are not documents."""
-        self.files += files
-        self.issues += issues
-
-    def keep(self, files: Iterable[str], wanted: Callable[[str], bool]) -> None:
-        """Keep what is in the wanted paths, among the documents `files` and all with findings."""
-        self.issues = [issue for issue in self.issues if wanted(issue.path)]
-        self.excluded = [one for one in self.excluded if wanted(one.path)]
-        self.files = len({*filter(wanted, files), *(issue.path for issue in self.issues)})
-
-    def unreported(self, wants: Wants) -> list[Exclusion]:
-        """The excluded files without a wanted finding that says so."""
-        reported = {issue.path for issue in self.causes if wants(issue)}
-        return [one for one in self.excluded if one.path not in reported]
+_NOT_NAMED = frozenset({"SZ801", "SZ802"})
+"""Hooks would show this of a skill, and therefore do not name it."""
 
 
 def lint_files(
@@ -80,7 +53,9 @@ def lint_files(
         linted.issues += entry.issues
         linted.documents.append(_named(entry))
         if entry.reason:
-            linted.excluded.append(Exclusion.of(found.path, entry.reason, entry.issues))
+            linted.excluded.append(
+                Exclusion.of(found.path, entry.reason, entry.issues, is_off=entry.is_off)
+            )
             cause = Exclusion.cause(entry.reason, entry.issues)
             linted.causes |= {cause} if cause is not None else set()
         elif entry.document is not None:
@@ -88,12 +63,25 @@ def lint_files(
             linted.issues += around.lint(entry)
         if on_progress is not None and number % 100 == 0:
             on_progress(number, len(reading.found))
-    among = lint_collisions(subjects, shown)
+    among = [
+        located(one, _front_matter(reading, one.path)) if one.code in _NOT_NAMED else one
+        for one in lint_collisions(subjects, shown)
+    ]
     copies = [issue for issue in among if issue.code == "XF902"]
     linted.issues += among
     linted.excluded += [Exclusion(one.path, "duplicate-content", one.message) for one in copies]
     linted.causes.update(copies)
     return linted
+
+
+def _front_matter(reading: Reading, path: str) -> str:
+    """The lines of a file before its body; empty if it is gone."""
+    found = next(one for one in reading.found if one.path == path)
+    try:
+        lines = read_bytes(found).decode(errors="replace").split("\n")
+    except OSError:
+        return ""
+    return "\n".join(lines[: reading.read(found).body_line - 1])
 
 
 def subject_of(entry: Entry, document: "Document") -> Subject:
@@ -332,22 +320,31 @@ class Linter:
         planned = plan_repairs(self.reading, [issue], lambda other: repair_key(other) == key)
         return planned[0] if planned else None
 
-    def repairs(self, linted: Linted, *, unsafe: bool = False) -> list["Repair"]:
+    def repairs(self, linted: Linted, *, unsafe: bool = False) -> Plan:
         """Repairs of files that were named, else of the workspace's own."""
         named, workspace = bool(self._request.paths), self._request.workspace
-        if not any(issue.fixable and (unsafe or not issue.needs_unsafe) for issue in linted.issues):
-            return []
-        from metier.flow.repairing import plan_repairs  # see above
+        wanted = [
+            issue
+            for issue in linted.issues
+            if issue.fixable and (unsafe or not issue.needs_unsafe) and self.wants(issue)
+        ]
+        if not wanted:
+            return Plan()
+        from metier.flow.left_alone import reasons_left  # see above
+        from metier.flow.repairing import plan_repairs
 
         own = [one for one in self.reading.found if named or is_inside(one.file, workspace)]
         reading = self.reading._replace(found=own)
-        if not unsafe:
-            return plan_repairs(reading, linted.issues, self.wants)
-        from metier.flow.unsafe_repairs import plan_unsafe, workspace_of  # few ask for it
+        refused: dict[str, str] = {}
+        if unsafe:
+            from metier.flow.unsafe_repairs import plan_unsafe, workspace_of  # few ask for it
 
-        handles = [one.names[0] for one in linted.documents if one.kind == "skill"]
-        around = workspace_of(workspace, self._config, handles, () if named else reading.found)
-        return plan_unsafe(around, reading, linted.issues, self.wants)
+            handles = [one.names[0] for one in linted.documents if one.kind == "skill"]
+            around = workspace_of(workspace, self._config, handles, () if named else reading.found)
+            repairs, refused = plan_unsafe(around, reading, linted.issues, self.wants)
+        else:
+            repairs = plan_repairs(reading, linted.issues, self.wants)
+        return Plan(repairs, reasons_left(reading, wanted, repairs, refused))
 
     def shown(self, path: str) -> str:
         """A path as it can be opened; a named path stays as it was written."""

@@ -61,14 +61,17 @@ def _is_in_reach(skill: ListedSkill) -> bool:
 
 
 def needed_fraction(found: HostListing) -> float | None:
-    """The part of the context with which all fit; None for hosts without a setting for it."""
+    """The part of the context with which all fit; None for hosts without a setting for it.
+
+    None, too, if all fit as it is, or not even in the whole context.
+    """
     facts = HOSTS[found.host].listing
     if facts is None or not facts.fraction_setting or found.context is None:
         return None
     if found.listing.budget is None or found.needed <= found.listing.budget:
         return None
     share = found.needed / found.context / _LETTERS_PER_TOKEN
-    return math.ceil(share * 1000) / 1000
+    return math.ceil(share * 1000) / 1000 if share <= 1 else None
 
 
 def _estimated(found: HostListing, listed: Sequence[ListedSkill], excess: float) -> list[Edit]:

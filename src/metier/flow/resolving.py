@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 
 from metier.config import ALIAS_FILE, Config
-from metier.core.arguments import check_choice, check_text, check_texts, wrong_argument
+from metier.core.arguments import check_choice, check_flag, check_text, check_texts, wrong_argument
 from metier.core.arrays import Arrays, arrays_for, numpy_arrays, plain_arrays
 from metier.core.nearest import nearest_name
 from metier.core.timestamps import new_id, now_iso
@@ -173,8 +173,9 @@ class Resolver:
         )
 
     def record(self, candidate: str, *, success: bool) -> History:
-        """Record an outcome of a candidate. Raises `NotFoundError`."""
+        """Record an outcome of a candidate. Raises `NotFoundError` and `UsageError`."""
         check_text("candidate", candidate)
+        check_flag("success", success)
         return self._reliability.record(self.candidate(candidate).id, success=success)
 
     def candidate(self, wanted: str) -> Candidate:
@@ -275,3 +276,8 @@ def _check(request: ResolveRequest) -> None:
         check_choice("mode", request.mode, MODES)
     if not isinstance(request.policy, Mapping):
         raise wrong_argument("policy", "a mapping of texts", request.policy)
+
+
+def outcomes_problem(workspace: str) -> str:
+    """Why outcomes of skills cannot be read or kept in a trusted workspace; empty if they can."""
+    return Reliability(workspace).history().warning

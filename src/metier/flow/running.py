@@ -9,52 +9,39 @@ from typing import Any
 
 from metier.config.consent import consented
 from metier.config.mcp_pins import McpPins
-from metier.core.arguments import wrong_argument
-from metier.core.nearest import did_you_mean
-from metier.errors import NotFoundError, UsageError
+from metier.errors import UsageError
 from metier.flow.agent import Agent
 from metier.flow.agent_powers import check_agent, check_resume, check_run, powers_of
+from metier.flow.known_agents import KnownAgents
 from metier.flow.live_tries import TRY, live_try
 from metier.flow.redacted_events import redacted_events
 from metier.flow.run_catalog import RunCatalog
-from metier.flow.skill_bodies import (
-    NO_BODIES,
-    SkillBodies,
-    core_tokens,
-    skill_bodies,
-    warning,
-)
+from metier.flow.run_services import RunServices
 from metier.flow.state_settings import StateSettings, state_settings
-from metier.index.agents import stored_agents
-from metier.index.documents import no_such_document
 from metier.run.checkpoints import CheckpointStore
 from metier.run.leases import Leases
 from metier.run.models import Price, model_for, price_of, using
 from metier.run.runner import Runner
-from metier.run.services import Prepared
 from metier.run.sqlite_store import SqliteRunStore
 from metier.run.store import RunStore
 from metier.run.telemetry import spans
-from metier.run.tool import Function, Tool, ToolContext
+from metier.run.tool import Tool, ToolContext
 from metier.run.tools import ToolExecutor, connected, toolbox
 from metier.storage.database import IN_MEMORY
 from metier.storage.workspace import RUNS_FILE
 from metier.values.agents import (
     AgentProfile,
     Execution,
-    WorkflowStep,
     allowed_tools,
-    delegates,
-    named_tools,
 )
 from metier.values.models import Model
-from metier.values.runs import Failure, OnEvent, RunResult
+from metier.values.runs import OnEvent, RunResult
 from metier.values.settings import QueueSetting
 
 _BETWEEN = "\n\n"
 
 
-class Agency:
+class Agency(KnownAgents):
     """The agents of one catalog, and what they need to run."""
 
     def __init__(
@@ -65,7 +52,7 @@ class Agency:
     ) -> None:
         """`secret` makes the fences around injected text; `open_store` opens the store of runs,
         by default a file in the state of the workspace."""
-        self._catalog = catalog
+        super().__init__(catalog)
         self._secret = secret
         self._open_store = open_store or self.local_store
         self._is_shared = open_store is not None
@@ -73,20 +60,16 @@ class Agency:
         """Tools that were allowed in this process."""
         self._is_reviewed = True
         """Whether recorded consent counts: not for a run whose agent has changed."""
-        self.added: dict[str, Agent] = {}
-        """Agents of Python, by id."""
-        self._functions: dict[str, Tool | Function] = {}
-        """Those of added agents, by name."""
 
     def for_one_run(self) -> "Agency":
-        """An agency with the same store, leases, consent and registered functions; do not close it.
+        """An agency with the same store, leases, consent, tools and agents; do not close it.
 
         Servers are connected and consent is reviewed for each run.
         """
         made = Agency(self._catalog, self._secret)
         made.store, made.leases = self.store, self.leases
         made.consent, made._is_shared = self.consent, self._is_shared
-        made.added, made._functions = self.added, self._functions
+        made.added = self.added
         for tool in self.tools.registered():
             if not made.tools.is_tool_available(tool.name):
                 made.tools.register(tool)
@@ -94,7 +77,7 @@ class Agency:
 
     @cached_property
     def tools(self) -> ToolExecutor:
-        """All tools; register your own functions here."""
+        """The tools of all agents; register your own functions here."""
         settings, workspace = self._catalog.config.tools, self._catalog.workspace
 
         def consent(tool: Tool, _args: object, context: ToolContext) -> bool:
@@ -102,12 +85,29 @@ class Agency:
 
         return toolbox(settings, workspace, consent, self._catalog.check_files)
 
-    def is_allowed(self, tool: str, agent_id: str) -> bool:
-        """Whether the user consented: in this process, in the settings, or on record."""
+    def is_allowed(self, tool: str, agent_id: str, *, is_reviewed: bool | None = None) -> bool:
+        """Whether the user consented: in this process, in the settings, or on record.
+
+        `is_reviewed` says whether the record counts, by default for the run that was checked last.
+        """
         if tool in self.consent:
             return True
         config, trust = self._catalog.config, self._catalog.trust
-        return self._is_reviewed and consented(tool, agent_id, config, trust)
+        counts = self._is_reviewed if is_reviewed is None else is_reviewed
+        return counts and consented(tool, agent_id, config, trust)
+
+    def services(self, *, is_reviewed: bool = True) -> RunServices:
+        """What a run needs that starts now, with the agents that are known now."""
+
+        def consent(tool: Tool, _args: object, context: ToolContext) -> bool:
+            return self.is_allowed(tool.name, context.agent_id, is_reviewed=is_reviewed)
+
+        def named_model(name: str) -> Model:
+            return self.model(name)
+
+        return RunServices(
+            self._catalog, self._secret, self.added, self.tools, consent, named_model
+        )
 
     @cached_property
     def store(self) -> RunStore:
@@ -167,61 +167,12 @@ class Agency:
 
     @cached_property
     def runner(self) -> Runner:
-        return Runner(self.store, self, self.leases, {TRY: partial(live_try, self._catalog)})
+        kinds = {TRY: partial(live_try, self._catalog)}
+        return Runner(self.store, self.services(), self.leases, kinds)
 
     def close(self) -> None:
         if "store" in self.__dict__:
             self.store.close()
-
-    # Agents
-
-    def add(self, agent: Agent) -> None:
-        """Add an agent for as long as the catalog is open, with its functions.
-
-        Raises `UsageError` if a file, or another function, has its name.
-        """
-        if not isinstance(agent, Agent):
-            raise wrong_argument("agent", "an Agent", agent, "metier.Agent.of(profile) makes one")
-        known = self.added.get(agent.id)
-        row = next((one for one in self._stored() if one.agent_id == agent.id), None)
-        if row is not None and row.path:
-            raise UsageError(
-                f"there is an agent '{agent.id}' already", where=row.path, hint="use another id"
-            )
-        replaced = known.functions if known is not None else {}
-        for name, function in agent.functions.items():
-            if self._functions.get(name) is not function:
-                if name in replaced:
-                    self.tools.remove(name)
-                self.tools.register(function)
-                self._functions[name] = function
-        self.added[agent.id] = agent
-
-    def _stored(self) -> list[AgentProfile]:
-        return stored_agents(self._catalog.store)
-
-    def profiles(self) -> list[AgentProfile]:
-        if not self.added:
-            return self._stored()
-        others = [one for one in self._stored() if one.agent_id not in self.added]
-        return [*(AgentProfile.of(one.to_profile()) for one in self.added.values()), *others]
-
-    def profile(self, agent_id: str) -> AgentProfile | None:
-        return next((one for one in self.profiles() if one.agent_id == agent_id), None)
-
-    def require(self, agent_id: str) -> AgentProfile:
-        """The profile of an agent. Raises `NotFoundError`."""
-        found = self.profile(agent_id)
-        if found is not None:
-            return found
-        if self._catalog.excluded_path("agent", agent_id):
-            raise no_such_document(self._catalog.store, "agent", agent_id, self._catalog.workspace)
-        known = [profile.agent_id for profile in self.profiles()]
-        raise NotFoundError(
-            f"no agent is called '{agent_id}'",
-            where=self._catalog.workspace,
-            hint=did_you_mean(agent_id, known, "metier list agents"),
-        )
 
     # Runs
 
@@ -239,11 +190,15 @@ class Agency:
         if isinstance(agent, Agent):
             self.add(agent)
         profile = self.startable(agent if isinstance(agent, str) else agent.id)
+        services = self.services()
         with contextlib.nullcontext(model) if isinstance(model, str) else using(model) as name:
-            async with self._servers(profile):
+            if name:
+                services.check_model(name, profile.agent_id)
+            async with self._servers(services, profile):
                 return await self.runner.run(
                     profile, task, input=input, model=name, execution=execution,
                     documents=self.documents(), on_event=self.redacted(on_event),
+                    services=services,
                 )  # fmt: skip
 
     def startable(self, agent: str) -> AgentProfile:
@@ -268,12 +223,17 @@ class Agency:
         self._catalog.require_trust("resuming a run")
         run = self.store.run(run_id)
         now = self.profile(run.agent_id)
-        self.check_stored(AgentProfile.of(run.profile))
+        profile = AgentProfile.of(run.profile)
+        self.check_stored(profile)
+        services = self.services(is_reviewed=self._is_reviewed)
         with using(model) if model is not None else contextlib.nullcontext():
-            async with self._servers(AgentProfile.of(run.profile)):
-                limits = now.limits if now is not None else None
-                shown = self.redacted(on_event)
-                return await self.runner.resume(run_id, limits=limits, on_event=shown)
+            async with self._servers(services, profile):
+                return await self.runner.resume(
+                    run_id,
+                    limits=now.limits if now is not None else None,
+                    on_event=self.redacted(on_event),
+                    services=services,
+                )
 
     async def fork(
         self,
@@ -286,9 +246,12 @@ class Agency:
         self._catalog.require_trust("running an agent")
         profile = AgentProfile.of(self.store.run(run_id).profile)
         self.check_stored(profile)
-        async with self._servers(profile):
+        services = self.services(is_reviewed=self._is_reviewed)
+        async with self._servers(services, profile):
             shown = self.redacted(on_event)
-            return await self.runner.fork(run_id, checkpoint_id, input=input, on_event=shown)
+            return await self.runner.fork(
+                run_id, checkpoint_id, input=input, on_event=shown, services=services
+            )
 
     def redacted(self, on_event: OnEvent | None) -> OnEvent | None:
         """A listener to events without the values of secrets."""
@@ -306,17 +269,6 @@ class Agency:
         """Cancel a run in this or another process; whether any process was executing it."""
         return self.runner.cancel(run_id)
 
-    def involved(self, profile: AgentProfile) -> list[AgentProfile]:
-        """The agent and all that its steps delegate to, directly or not."""
-        known = {one.agent_id: one for one in self.profiles()}
-        reached = {profile.agent_id: profile}
-        for one in (found := [profile]):
-            for target in sorted(delegates(one)):
-                if target in known and target not in reached:
-                    reached[target] = known[target]
-                    found.append(known[target])
-        return found
-
     def tools_without_consent(self, profile: AgentProfile) -> list[str]:
         """The tools that the agent or its delegates may not call yet."""
         return list(
@@ -324,7 +276,9 @@ class Agency:
                 name
                 for one in self.involved(profile)
                 for name in allowed_tools(one)
-                if self.needs_consent(name) and not self.is_allowed(name, one.agent_id)
+                if name not in self.own_tools(one.agent_id)
+                and self.needs_consent(name)
+                and not self.is_allowed(name, one.agent_id)
             )
         )
 
@@ -334,9 +288,11 @@ class Agency:
         is_command = any(command.name == tool for command in config.tools.commands)
         return is_command or any(tool.startswith(f"{one.name}__") for one in config.servers)
 
-    def _servers(self, profile: AgentProfile) -> contextlib.AbstractAsyncContextManager[None]:
+    def _servers(
+        self, agents: KnownAgents, profile: AgentProfile
+    ) -> contextlib.AbstractAsyncContextManager[None]:
         """The MCP servers whose tools the agent or its delegates name."""
-        wanted = {name for one in self.involved(profile) for name in named_tools(one)}
+        wanted = agents.borrowed_tools(profile)
         workspace = self._catalog.workspace
         servers = [
             server._replace(folder=os.path.join(workspace, server.folder or ""))
@@ -362,88 +318,11 @@ class Agency:
 
     # What a run needs
 
-    def model(self, name: str, agent_id: str = "") -> Model:
-        """The model of that name, else the default of the settings, else the offline model.
-
-        The object that an agent was made with comes before a model of the settings.
-        """
-        added = self.added.get(agent_id)
-        if added is not None and added.own_model is not None and added.own_model.name == name:
-            return added.own_model
+    def model(self, name: str) -> Model:
+        """The model of that name, else the default of the settings, else the offline model."""
         settings = self._catalog.config.models
         return model_for(name or settings.default or "offline", settings=settings.providers)
 
     def price(self, name: str) -> Price | None:
         """What a model costs, if that is known."""
         return price_of(name, self._catalog.config.models.providers)
-
-    def record_outcome(self, provider: str, *, success: bool) -> None:
-        with contextlib.suppress(NotFoundError):  # it was deleted meanwhile
-            self._catalog.record_outcome(provider, success=success)
-
-    def prepare(self, agent: AgentProfile, step: WorkflowStep, text: str, task: str) -> Prepared:
-        """Inject providers of what the step requires, then abilities for `text` and `task`."""
-        requires = tuple(dict.fromkeys((*agent.requires, *step.requires)))
-        record: dict[str, Any] = {}
-        bodies = NO_BODIES
-        providers: Sequence[str] = ()
-        messages = [text] if task in text else [task, text]
-        if requires:
-            policy = {"selection-mode": "cover"} if len(requires) > 1 else {}
-            resolution = self._catalog.resolve(
-                requires, text, policy=policy, only=agent.skills, team=self._team_of(agent)
-            )
-            self._catalog.keep_report(resolution)
-            record["report"] = resolution.facts.run_id
-            if resolution.unresolved or not resolution.selected:
-                lacking = ", ".join(resolution.unresolved or requires)
-                message = f"no skill provides {lacking} (report {resolution.facts.run_id})"
-                failure = Failure("CAPABILITY_UNRESOLVED", message)
-                return Prepared(record=record, failure=failure)
-            providers = resolution.selected
-            taken = core_tokens(self._catalog, agent, messages)
-            bodies = skill_bodies(
-                self._catalog, providers, agent.ability_tokens - taken, self._secret
-            )
-            record |= {"providers": list(providers), "providersLeftOut": list(bodies.excluded)}
-        if step.type != "prompt":
-            return Prepared(record=record, providers=providers)
-        return self._with_abilities(agent, messages, record, bodies, providers)
-
-    def _team_of(self, agent: AgentProfile) -> str:
-        """The team whose folder has the agent's profile; empty if none."""
-        with contextlib.suppress(NotFoundError):  # built in, or deleted meanwhile
-            return self._catalog.row("agent", agent.agent_id).team
-        return ""
-
-    def _with_abilities(
-        self,
-        agent: AgentProfile,
-        messages: Sequence[str],
-        record: dict[str, Any],
-        bodies: SkillBodies,
-        providers: Sequence[str],
-    ) -> Prepared:
-        count, least = self._catalog.count_tokens, self._catalog.config.ability_signal
-        taken = count(_BETWEEN + bodies.text) if bodies.text else 0
-        injection = self._catalog.inject(
-            messages,
-            agent=agent.agent_id if agent.path else None,
-            core=agent.core_abilities,
-            budget=max(0, agent.ability_tokens - taken),
-            min_signal=least,
-            include_untrusted=False,
-        )
-        errors = [issue for issue in injection.issues if issue.is_error]
-        issues = [warning(issue) for issue in injection.issues if issue.severity == "warning"]
-        record |= {"minSignal": least, "warnings": [*bodies.warnings, *issues]}
-        if injection.failed:
-            return Prepared(record=record, failure=Failure(errors[0].code, errors[0].message))
-        if injection.injected_abilities or injection.injected_cards or injection.skipped:
-            record["abilities"] = list(injection.injected_abilities)
-            record["cards"] = [one.item.id for one in injection.injected_cards]
-            record["skipped"] = [one.to_json() for one in injection.skipped]
-        whole = _BETWEEN.join(part for part in (injection.text, bodies.text) if part)
-        if whole:
-            record["tokens"] = count(whole)
-        return Prepared(whole, record, providers)

@@ -74,8 +74,8 @@ class McpApp:
             if not catalog.is_built():
                 catalog.refresh()
             if self._allow_run:
-                for agent in list(self._catalog.agency.added.values()):
-                    catalog.add(agent)
+                for added in list(self._catalog.agency.added.values()):
+                    catalog.add(added.agent)
             yield catalog
 
     def _names_for(self, scope: Scope) -> OwnNames:

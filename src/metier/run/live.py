@@ -7,17 +7,17 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from metier.core.nearest import did_you_mean
 from metier.core.template_work import until
 from metier.core.templates import TemplateError
 from metier.errors import StoreError
 from metier.run.delegation import DelegationChain
 from metier.run.ledger import Ledger, is_inside, rolling_back
 from metier.run.plan import Group, ReadyStep, Workflow
+from metier.run.prerequisites import missing_tools, unknown_model
 from metier.run.rows import CANCELLED
 from metier.run.services import RunStoppedError, Services
 from metier.run.store import RunStore
-from metier.values.agents import AgentProfile, Limits, delegates, named_tools
+from metier.values.agents import AgentProfile, Limits
 from metier.values.runs import (
     Event,
     Failure,
@@ -57,6 +57,7 @@ class LiveRun:
         self.run = run
         self.profile = profile
         self.plan = plan
+        self.tools = services.tools_of(profile.agent_id)
         self.chain = chain
         self.on_event = on_event
         order = [step.id for step in plan.steps]
@@ -107,7 +108,7 @@ class LiveRun:
         more = above if self.run.parent_run else {}
         self.emit("run.started", agent=self.run.agent_id, task=self.run.task, **more)
         self.restore()
-        failure = self.run.rollback or missing_tools(self.profile, self.plan, self.services)
+        failure = self.run.rollback or self._obstacle()
         if failure is not None and self.run.rollback is None:
             never = [step for step in self.plan.steps if step.id not in self.ledger.records]
             self._mark_rest(never, set(), "")
@@ -123,6 +124,11 @@ class LiveRun:
             except asyncio.CancelledError:
                 return self._cancelled("rollback_incomplete")
         return await self._end_run(state, failure)
+
+    def _obstacle(self) -> Failure | None:
+        """Why no step may begin, if something that steps need is not there."""
+        missing = missing_tools(self.profile, self.plan, self.services)
+        return missing or unknown_model(self.run, self.profile, self.ledger.records, self.services)
 
     async def _forward(self) -> Failure | None:
         """Run all steps; why the run failed, or None."""
@@ -404,30 +410,3 @@ async def time_limit(seconds: float | None) -> AsyncIterator[asyncio.Timeout | N
     with until(time.monotonic() + seconds):
         async with asyncio.timeout(seconds) as limit:
             yield limit
-
-
-def missing_tools(profile: AgentProfile, plan: Workflow, services: Services) -> Failure | None:
-    """Why a run cannot begin: the agent, or a delegate, names an unknown tool."""
-    named = {profile.agent_id: plan.named}
-    waiting = list(plan.delegates)
-    for target in waiting:
-        other = services.profile(target) if target not in named else None
-        if other is not None and other.enabled:
-            named[target] = named_tools(other)
-            waiting += delegates(other)
-    for agent_id, names in named.items():
-        missing = [name for name in names if not services.tools.is_tool_available(name)]
-        if missing:
-            return _missing(agent_id, missing, services)
-    return None
-
-
-def _missing(agent_id: str, missing: Sequence[str], services: Services) -> Failure:
-    quoted = [f"'{one}'" for one in missing]
-    listed = " and ".join(filter(None, (", ".join(quoted[:-1]), quoted[-1])))
-    what = "tool" if len(missing) == 1 else "tools"
-    verb = "does" if len(missing) == 1 else "do"
-    message = f"agent '{agent_id}' names the {what} {listed}, which {verb} not exist"
-    known = [spec.name for spec in services.tools.specs()]
-    set_up = f"set it up as [tools.{missing[0]}] in metier.toml, or register such a function"
-    return Failure("TOOL_NOT_FOUND", message, hint=did_you_mean(missing[0], known, set_up))

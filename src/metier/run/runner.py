@@ -60,7 +60,7 @@ class Runner:
         leases: Leases | None = None,
         kinds: Mapping[str, Work] = MappingProxyType({}),
     ) -> None:
-        """`leases` are those of the store, for several runners that share it.
+        """`services` are for runs that are given none, `leases` those of the store, to share it.
 
         `kinds` are kinds of steps beyond those of profiles in files.
         """
@@ -81,6 +81,7 @@ class Runner:
         execution: Execution | None = None,
         documents: str = "",
         on_event: OnEvent | None = None,
+        services: Services | None = None,
     ) -> RunResult:
         """Run an agent on a task. Every outcome but misuse is a result.
 
@@ -92,7 +93,9 @@ class Runner:
         with self._counted():
             await asyncio.sleep(0)  # let other runs that start now be counted first
             run = await self._create(profile, task, request, chain)
-            return await self._execute(run, profile, plan, chain, profile.limits, on_event)
+            return await self._execute(
+                run, profile, plan, chain, profile.limits, on_event, services or self._services
+            )
 
     def add(
         self,
@@ -115,7 +118,12 @@ class Runner:
         return run.run_id
 
     async def resume(
-        self, run_id: str, *, limits: Limits | None = None, on_event: OnEvent | None = None
+        self,
+        run_id: str,
+        *,
+        limits: Limits | None = None,
+        on_event: OnEvent | None = None,
+        services: Services | None = None,
     ) -> RunResult:
         """Resume a run, with other `limits` if given; if it succeeded, its stored result."""
         run = self._store.run(run_id)
@@ -127,7 +135,7 @@ class Runner:
                 code="RUN_NOT_RESUMABLE",
                 hint=f"metier runs fork {run.run_id}",
             )
-        return await self._resume(run, limits, on_event)
+        return await self._resume(run, limits, on_event, services or self._services)
 
     async def fork(
         self,
@@ -136,6 +144,7 @@ class Runner:
         *,
         input: Any = None,
         on_event: OnEvent | None = None,
+        services: Services | None = None,
     ) -> RunResult:
         """Start a new run from a checkpoint, by default the latest, optionally with new input."""
         run = self._store.run(run_id)
@@ -165,7 +174,8 @@ class Runner:
             for number, one in enumerate(restored, start=1)
         ]
         self._store.add(new, steps)
-        return await self._resume(self._store.run(new.run_id), None, on_event)
+        found_run = self._store.run(new.run_id)
+        return await self._resume(found_run, None, on_event, services or self._services)
 
     def result(self, run_id: str) -> RunResult:
         """The stored state of a run and its steps. Raises `NotFoundError`."""
@@ -252,6 +262,7 @@ class Runner:
         run: RunRecord,
         limits: Limits | None,
         on_event: OnEvent | None,
+        services: Services,
         parent: Claim | None = None,
     ) -> RunResult:
         profile = AgentProfile.of(run.profile)
@@ -264,7 +275,7 @@ class Runner:
         known = self._store.steps(run.key)
         with self._counted():
             return await self._execute(
-                run, profile, plan, chain, limits or profile.limits, on_event, known
+                run, profile, plan, chain, limits or profile.limits, on_event, services, known
             )
 
     def _stored_result(self, run: RunRecord) -> RunResult:
@@ -285,10 +296,11 @@ class Runner:
         chain: DelegationChain,
         limits: Limits,
         on_event: OnEvent | None,
+        services: Services,
         known: Sequence[StepRecord] = (),
     ) -> RunResult:
         live = LiveRun(
-            self._store, self._services, run, profile, plan, chain, self._run_step,
+            self._store, services, run, profile, plan, chain, self._run_step,
             limits=limits, known=known, on_event=on_event,
         )  # fmt: skip
         mark = self._store.path, this_process(), run.run_id
@@ -359,7 +371,7 @@ class Runner:
         if settings.to is not None and target not in settings.to:
             message = f"'{live.profile.agent_id}' may not delegate to '{target}'"
             return refused(target, "DELEGATION_NOT_ALLOWED", message, chain)
-        profile = self._services.profile(target)
+        profile = live.services.profile(target)
         if profile is None or not profile.enabled:
             message = f"there is no agent '{target}'"
             return refused(target, "DELEGATION_TARGET_NOT_FOUND", message, chain)
@@ -416,13 +428,13 @@ class Runner:
             return self._stored_result(before)
         if before is not None and (before.state == "running" or before.is_resumable):
             limits = _limits_below(profile, live, before.usage)
-            return await self._resume(before, limits, live.on_event, live.run.claim)
+            return await self._resume(before, limits, live.on_event, live.services, live.run.claim)
         request = {"input": input, "model": live.run.request.get("model"), "execution": None}
         if generation := live.ledger.records[step].generation:
             request["generation"] = generation
         run = await self._create(profile, task, request, chain, _Caller(live.run, step))
         limits, plan = _limits_below(profile, live), self._plan(profile, None)
-        return await self._execute(run, profile, plan, chain, limits, live.on_event)
+        return await self._execute(run, profile, plan, chain, limits, live.on_event, live.services)
 
 
 def _request(input: Any, model: str, execution: Execution | None, documents: str) -> dict[str, Any]:

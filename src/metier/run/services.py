@@ -24,8 +24,8 @@ class Prepared(NamedTuple):
 class Services(Protocol):
     """The rest of metier, as a run sees it."""
 
-    @property
-    def tools(self) -> ToolExecutor: ...
+    def tools_of(self, agent_id: str) -> ToolExecutor:
+        """The tools that there are for an agent; its profile says which it may call."""
 
     def profile(self, agent_id: str) -> AgentProfile | None: ...
 
@@ -34,6 +34,9 @@ class Services(Protocol):
 
     def model(self, name: str, agent_id: str = "") -> Model:
         """The model of that name for an agent, or the default."""
+
+    def check_model(self, name: str, agent_id: str) -> None:
+        """Raise `MetierError` if `model` would: for a name that no model has."""
 
     def record_outcome(self, provider: str, *, success: bool) -> None: ...
 

@@ -216,7 +216,7 @@ async def _prompt(live: LiveRun, step: ReadyStep, names: Names, suffix: str, att
     injected = await prepared(live, step, key, asked)
     wanted = step.declared.config.get("tools")
     named = live.plan.offered if wanted is None else wanted
-    offered = live.services.tools.specs(name for name in named if name in live.plan.tools)
+    offered = live.tools.specs(name for name in named if name in live.plan.tools)
     allowed = [tool.name for tool in offered]
     calls = itertools.count(1)
     return await ask_model(
@@ -231,7 +231,7 @@ async def _prompt(live: LiveRun, step: ReadyStep, names: Names, suffix: str, att
         call=lambda name, args: _noted_call(
             live, key, name, args, attempt, allowed, _call_id(next(calls), name, args)
         ),
-        shown=live.services.tools.shown,
+        shown=live.tools.shown,
         used=lambda usage: live.ledger.add_usage(key, usage),
         emit=lambda kind, **data: _note_model(live, key, kind, data),
     )
@@ -363,7 +363,7 @@ async def _call(
     )
     if live.on_event is not None:
         live.emit("tool.called", key, tool=name)
-    result = await live.services.tools.execute(name, args, context=context, allow=allow)
+    result = await live.tools.execute(name, args, context=context, allow=allow)
     live.ledger.add_usage(key, _ONE_TOOL_CALL)
     if live.on_event is not None:
         error = {"error": result.error, "errorCode": result.error_code} if result.error else {}

@@ -1,7 +1,16 @@
 """Calls tools; every outcome is a value. Provides the tools of the settings."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
+from collections import ChainMap
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    Collection,
+    Iterable,
+    Mapping,
+    MutableMapping,
+    Sequence,
+)
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -45,7 +54,7 @@ class ToolExecutor:
     def __init__(self, *, consent: Consent | Collection[str] = ()) -> None:
         if isinstance(consent, str):
             raise UsageError("'consent' takes a collection of names or a function, not a text")
-        self._tools: dict[str, Tool] = {}
+        self._tools: MutableMapping[str, Tool] = {}
         self._lent: dict[str, list[Tool]] = {}
         self._functions: dict[str, Callable[[], Tool]] = {}
         self._consent: Consent = consent if callable(consent) else _by_name(frozenset(consent))
@@ -57,6 +66,12 @@ class ToolExecutor:
             raise UsageError(f"there is a tool '{added.name}' already", hint="use another name")
         self._tools[added.name] = added
         return added
+
+    def with_own(self, tools: Mapping[str, Tool], consent: Consent) -> "ToolExecutor":
+        """An executor of these tools, then of those here, also of what is added here later."""
+        made = ToolExecutor(consent=consent)
+        made._tools = ChainMap(dict(tools), self._tools)
+        return made
 
     def add_function(self, name: str, load: Callable[[], Tool]) -> None:
         """Add a tool that `load_functions` loads."""

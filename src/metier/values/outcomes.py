@@ -122,11 +122,19 @@ class Exclusion(NamedTuple):
     detail: str = ""
 
     @classmethod
-    def of(cls, path: str, reason: str, issues: Sequence[Issue], copy_of: str = "") -> "Exclusion":
+    def of(
+        cls,
+        path: str,
+        reason: str,
+        issues: Sequence[Issue],
+        copy_of: str = "",
+        is_off: bool = False,
+    ) -> "Exclusion":
+        """`is_off`: whether a skill says `enabled: false` of itself."""
         if copy_of:
             detail = f"copy of {copy_of}"
         elif reason == "disabled":
-            detail = "by 'disabled' in the settings, or by its own 'enabled: false'"
+            detail = "by its own 'enabled: false'" if is_off else "by 'disabled' in the settings"
         else:
             cause = cls.cause(reason, issues)
             detail = cause.message if cause is not None else ""

@@ -30,6 +30,7 @@ class Usage(NamedTuple):
 
     @property
     def tokens(self) -> int:
+        """Of prompts and answers."""
         return self.input_tokens + self.output_tokens
 
     def plus(self, other: "Usage") -> "Usage":
@@ -199,6 +200,8 @@ class RunRow(NamedTuple):
     finished: float | None
     parent_run: str
     usage: Usage
+    is_abandoned: bool = False
+    """Whether its process is gone, although its state is still `running`."""
 
 
 class RunResult(NamedTuple):
@@ -236,10 +239,11 @@ class RunResult(NamedTuple):
 
     @property
     def errors(self) -> list[Failure]:
-        """The failures of steps, each once, or what ended the run before a step."""
+        """What ended the run, if it was not a step, and the failures of steps; each once."""
         failures = [step.failure for step in self.steps if step.failure is not None]
-        if not failures and self.run.failure is not None:
-            failures = [self.run.failure]
+        why = self.run.failure
+        if why is not None and all((one.code, one.message) != why[:2] for one in failures):
+            failures.insert(0, why)
         return list(dict.fromkeys(failures))
 
     def to_json(self) -> dict[str, Any]:
