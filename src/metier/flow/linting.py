@@ -1,7 +1,7 @@
 """Lint a workspace or named files: findings, what is excluded, and repairs."""
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,6 +15,7 @@ from metier.flow.lint_choice import choice_of as choice_of
 from metier.flow.lint_choice import unknown_code as unknown_code
 from metier.flow.lint_report import Plan, Reported
 from metier.flow.lint_settings import findings_of_file, settings_findings
+from metier.flow.linted import Linted as Linted
 from metier.flow.reading import read_documents, team_folders, workspace_roots
 from metier.flow.surroundings import Surroundings, is_alias_table, lint_plugins, table_below
 from metier.lint.collisions import Subject, lint_collisions, located
@@ -30,43 +31,12 @@ if TYPE_CHECKING:  # most runs find nothing to repair
     from metier.flow.repairing import Repair
     from metier.values.documents import Document
 
-Wants = Callable[[Issue], bool]
 Owned = Callable[[str], bool]
 """Whether somebody owns the file at a path of the workspace."""
 _UNPROVIDED = "XF905"
 """No skill provides what another requires."""
 _NOT_NAMED = frozenset({"SZ801", "SZ802"})
 """Hooks would show this of a skill, and therefore do not name it."""
-
-
-class Linted:
-    """Every finding in a set of files, before any of them is filtered."""
-
-    def __init__(self, files: int = 0) -> None:
-        self.files = files
-        self.issues: list[Issue] = []
-        self.excluded: list[Exclusion] = []
-        """With exact copies."""
-        self.causes: set[Issue] = set()
-        """The findings that exclude their file."""
-        self.documents: list[Named] = []
-        """The names of all documents, excluded ones too."""
-
-    def add(self, files: int, issues: Iterable[Issue]) -> None:
-        """Add the findings in so many files that are not documents."""
-        self.files += files
-        self.issues += issues
-
-    def keep(self, files: Iterable[str], wanted: Callable[[str], bool]) -> None:
-        """Keep what is in the wanted paths, among the documents `files` and all with findings."""
-        self.issues = [issue for issue in self.issues if wanted(issue.path)]
-        self.excluded = [one for one in self.excluded if wanted(one.path)]
-        self.files = len({*filter(wanted, files), *(issue.path for issue in self.issues)})
-
-    def unreported(self, wants: Wants) -> list[Exclusion]:
-        """The excluded files without a wanted finding that says so."""
-        reported = {issue.path for issue in self.causes if wants(issue)}
-        return [one for one in self.excluded if one.path not in reported]
 
 
 def lint_files(
