@@ -64,7 +64,10 @@ WRONG_USES: dict[str, tuple[Call, str]] = {
     ),
     "a stream of no model": (lambda c: c.stream(CLERK, "x", model=wrong(None)), A_MODEL),
     "an agent without a model": (lambda _: Agent("a", "b", model=wrong(None)), A_MODEL),
-    "a task that is None": (lambda c: c.run_sync(CLERK, wrong(None)), "'task' must be a text, not"),
+    "a task that is None": (
+        lambda c: c.run_sync(CLERK, wrong(None)),
+        "'task' must be a string, not",
+    ),
     "an agent that is a mapping": (
         lambda c: c.run_sync(wrong({"agentId": "a"}), "x"),
         "'agent' must be the id of an agent, or an Agent, not a dict",
@@ -78,12 +81,12 @@ WRONG_USES: dict[str, tuple[Call, str]] = {
         "'on_event' must not be async",
     ),
     "a profile that is added": (lambda c: c.add(wrong({})), "'agent' must be an Agent, not a dict"),
-    "a run id that is None": (lambda c: c.resume_sync(wrong(None)), "'run_id' must be a text"),
+    "a run id that is None": (lambda c: c.resume_sync(wrong(None)), "'run_id' must be a string"),
     "a run inside a loop": (
         lambda c: asyncio.run(_in_a_loop(lambda: c.run_sync(CLERK, "x"))),
         "cannot be called inside a running event loop",
     ),
-    "tools in a text": (lambda _: Agent("a", "b", tools="double"), f"{TOOLS}, not the text 'dou"),
+    "tools in a text": (lambda _: Agent("a", "b", tools="double"), f"{TOOLS}, not the string 'dou"),
     "one tool": (lambda _: Agent("a", "b", tools=wrong(double)), f"{TOOLS}, not a function"),
     "the result of a tool": (
         lambda _: Agent("a", "b", tools=wrong([double(2)])),
@@ -92,9 +95,9 @@ WRONG_USES: dict[str, tuple[Call, str]] = {
     "a class as a tool": (lambda _: Agent("a", "b", tools=[Numbers]), "the class Numbers is in it"),
     "a lambda": (lambda _: Agent("a", "b", tools=[lambda: 1]), "not a valid tool name"),
     "a tool with *args": (lambda _: Agent("a", "b", tools=[print]), "the function 'print' takes"),
-    "@tool of a text": (lambda _: wrong(tool)("name"), "must be a function, not the text 'name'"),
+    "@tool of a text": (lambda _: wrong(tool)("name"), "must be a function, not the string 'name'"),
     "@tool of a built-in": (lambda _: tool(len), "the function 'len' cannot be marked as a tool"),
-    "a name that is a number": (lambda _: tool(name=wrong(5)), "'name' must be a text or None"),
+    "a name that is a number": (lambda _: tool(name=wrong(5)), "'name' must be a string or None"),
     "instructions that are None": (
         lambda _: Agent("a", "b", instructions=wrong(None)),
         "'instructions' must not be None",
@@ -120,26 +123,29 @@ WRONG_USES: dict[str, tuple[Call, str]] = {
     ),
     "runs of an Agent": (
         lambda c: c.runs(agent=wrong(CLERK)),
-        "'agent' must be a text, not an Age",
+        "'agent' must be a string, not an Age",
     ),
-    "a run that is a number": (lambda c: c.run_result(wrong(5)), "'run_id' must be a text, not 5"),
+    "a run that is a number": (
+        lambda c: c.run_result(wrong(5)),
+        "'run_id' must be a string, not 5",
+    ),
     "a limit of reports": (lambda c: c.reports(-1), "'limit' must be a whole number from 0 on"),
     "a report that is None": (
         lambda c: c.report(wrong(None)),
-        "'report_id' must be a text, not No",
+        "'report_id' must be a string, not No",
     ),
-    "which of a list": (lambda c: c.which(wrong(["x"])), "'task' must be a text, not a list"),
-    "which of a host": (lambda c: c.which("x", host=wrong(5)), "'host' must be a text or None"),
+    "which of a list": (lambda c: c.which(wrong(["x"])), "'task' must be a string, not a list"),
+    "which of a host": (lambda c: c.which("x", host=wrong(5)), "'host' must be a string or None"),
     "which up to a text": (lambda c: c.which("x", limit=wrong("a")), "'limit' must be a whole num"),
     "a capability in a text": (
         lambda c: c.resolve("web-search"),
-        "'requires' must be a list of texts, not the text 'web-search'",
+        "'requires' must be a list of strings, not the string 'web-search'",
     ),
-    "a capability of a number": (lambda c: c.resolve(wrong([5])), "list of texts; 5 is in it"),
+    "a capability of a number": (lambda c: c.resolve(wrong([5])), "list of strings; 5 is in it"),
     "a mode": (lambda c: c.resolve(["a"], mode=wrong("fast")), "'mode' must be one of strict, bes"),
     "a policy of numbers": (
         lambda c: c.resolve(["a"], policy=wrong({"min-total-score": 0.5})),
-        "'min-total-score' must be a text, not 0.5",
+        "'min-total-score' must be a string, not 0.5",
     ),
     "a policy in a list": (
         lambda c: c.resolve(["a"], policy=wrong(["x"])),
@@ -149,11 +155,11 @@ WRONG_USES: dict[str, tuple[Call, str]] = {
         lambda c: c.resolve(
             ["a"], policy={"on-missing-required": "offer-emulation"}, decide=wrong(lambda _: "yes")
         ),
-        "'decision' must be one of emulate, continue-with-partial, abort, not the text 'yes'",
+        "'decision' must be one of emulate, continue-with-partial, abort, not the string 'yes'",
     ),
     "messages with roles": (
         lambda c: c.inject(wrong([{"role": "user", "content": "x"}])),
-        "'messages' must be a text or a list of texts; a dict is in it",
+        "'messages' must be a string or a list of strings; a dict is in it",
     ),
     "core abilities in a text": (lambda c: c.inject("x", core="style"), "'core' must be a list of"),
     "a budget in a text": (
@@ -162,7 +168,7 @@ WRONG_USES: dict[str, tuple[Call, str]] = {
     ),
     "a task for agents": (
         lambda c: c.select_agents(wrong(None)),
-        "'task' must be a text, not None",
+        "'task' must be a string, not None",
     ),
     "settings in a mapping": (
         lambda c: Catalog.open(c.workspace, config=wrong({})),
@@ -183,11 +189,11 @@ WRONG_USES: dict[str, tuple[Call, str]] = {
     ),
     "a model that is no name": (
         lambda _: model_for(wrong(None)),
-        "'name' must be a text, not None",
+        "'name' must be a string, not None",
     ),
     "skills in a list": (
         lambda c: assert_which(c, "x", wrong(["pdf-tables"])),
-        "'skills' must be a text, not a list",
+        "'skills' must be a string, not a list",
     ),
     "a text as a result": (lambda _: assert_injected(wrong("x"), "a"), "what inject or run return"),
 }
@@ -211,7 +217,7 @@ def test_a_text_in_place_of_a_list_is_hinted_at_as_a_list(catalog: Catalog) -> N
 
 @pytest.mark.parametrize(
     ("answer", "said"),
-    [("a text", "must answer with a ModelReply, not the text 'a text'"), (None, "not None")],
+    [("a text", "must answer with a ModelReply, not the string 'a text'"), (None, "not None")],
 )
 def test_a_model_that_answers_with_something_else_is_named(
     answer: object, said: str, catalog: Catalog

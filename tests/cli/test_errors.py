@@ -230,7 +230,7 @@ def test_settings_that_are_no_toml(one: Workspace, command: tuple[str, ...]) -> 
     [
         ("metier.toml", "wibble = 1", "unknown setting 'wibble'", "hint: known: disabled, "),
         ("metier.toml", "[lint]\nselct = []", "unknown setting 'lint.selct'", "hint: did you mean"),
-        ("metier.toml", "disabled = 'x'", "'disabled' must be a list of texts", ""),
+        ("metier.toml", "disabled = 'x'", "'disabled' must be a list of strings", ""),
         ("metier.toml", b"\xff\xfe", "the file is not UTF-8", "hint: save it as UTF-8"),
         ("pyproject.toml", "[tool]\nmetier = 3", "[tool.metier] is not a table", ""),
         pytest.param(*("pyproject.toml", "tool = 3", "[tool.metier] is not a table", "")),
@@ -256,7 +256,7 @@ def test_a_wrong_environment_variable_is_named(one: Workspace) -> None:
     assert_refused(
         finished,
         2,
-        "error: 'host-folders' must be true or false, not the text 'maybe' (CONFIG_INVALID)",
+        "error: 'host-folders' must be true or false, not the string 'maybe' (CONFIG_INVALID)",
         "  METIER_HOST_FOLDERS",
     )
 

@@ -64,7 +64,7 @@ def test_every_setting_is_read(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("models = 7", "'models' must be a table"),
-        ("models.default = 7", "'models.default' must be a text"),
+        ("models.default = 7", "'models.default' must be a string"),
         ("models.default = 'gpt-5'", "'models.default' must be a model such as openai:gpt-5"),
         (
             "models.retries = 7",
@@ -79,15 +79,15 @@ def test_every_setting_is_read(tmp_path: Path) -> None:
         ("models.x.y.context = 0", "'models.x.y.context' must be from 1 to 1,000,000,000, not 0"),
         ("models.x.retries = 99", "'models.x.retries' must be from 0 to 10"),
         ("models.x.y.timeout = 0", "'models.x.y.timeout' must be a number of seconds above 0"),
-        ("tools.allow = 'all'", "'tools.allow' must be a list of texts"),
+        ("tools.allow = 'all'", "'tools.allow' must be a list of strings"),
         ("tools.x = {}", "'tools.x' must be a table with either 'argv' or 'function'"),
-        ("tools.x.argv = []", "'tools.x.argv' must be a list of texts"),
+        ("tools.x.argv = []", "'tools.x.argv' must be a list of strings"),
         ("tools.x = {argv = ['a'], timeout = 0}", "must be a number of seconds above 0"),
         ("tools.x = {argv = ['a'], timeout = true}", "must be a number of seconds above 0"),
         ("tools.x = {argv = ['a'], schema = 'b'}", "'tools.x.schema' must be a table"),
         ("mcp.x = {}", "either 'command' or 'url'"),
         ("mcp.x = {command = 'a', url = 'b'}", "either 'command' or 'url'"),
-        ("mcp.x = {command = 'a', args = [1]}", "'mcp.x.args' must be a list of texts"),
+        ("mcp.x = {command = 'a', args = [1]}", "'mcp.x.args' must be a list of strings"),
     ],
 )
 def test_a_wrong_setting_is_named(text: str, said: str, tmp_path: Path) -> None:

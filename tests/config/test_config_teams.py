@@ -53,7 +53,7 @@ def test_a_folder_outside_the_workspace_is_rejected(tmp_path: Path, folder: str)
         ('[teams."teams/a"]\n[teams."teams/./a"]\nname = "b"\n', "'teams/a' has two teams"),
         ('[teams."teams/a"]\nname = "a/b"\n', "without '/' and ':'"),
         ('[teams."teams/a"]\nname = ""\n', "must not be empty"),
-        ('[teams."teams/a"]\ndisabled = "deploy"\n', "must be a list of texts"),
+        ('[teams."teams/a"]\ndisabled = "deploy"\n', "must be a list of strings"),
         ('teams = ["teams/a"]\n', "'teams' must be a table of folders"),
         ('[teams]\n"teams/a" = "A"\n', "'teams.\"teams/a\"' must be a table"),
     ],

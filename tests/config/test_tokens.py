@@ -316,7 +316,7 @@ def test_the_setting_is_a_text_and_the_environment_is_stronger(tmp_path: Path) -
     environ = {"METIER_TOKENIZER": "o200k_base"}
     assert load_config(str(tmp_path), environ=environ, is_trusted=True).tokenizer == "o200k_base"
     (tmp_path / "metier.toml").write_text("tokenizer = 4\n")
-    with pytest.raises(ConfigError, match="'tokenizer' must be a text"):
+    with pytest.raises(ConfigError, match="'tokenizer' must be a string"):
         load_config(str(tmp_path), environ={}, is_trusted=True)
 
 

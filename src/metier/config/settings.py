@@ -26,10 +26,10 @@ from metier.values.trust import LEVELS
 
 SettingClass = Literal["comfort", "narrowed", "power", "user"]
 
-_TEXTS = Field(type="list", items=text(), called="a list of texts")
-_NAMES = Field(type="list", items=text(shortest=1), called="a list of texts")
+_TEXTS = Field(type="list", items=text(), called="a list of strings")
+_NAMES = Field(type="list", items=text(shortest=1), called="a list of strings")
 _ARGV = Field(
-    type="list", items=text(), shortest=1, required=True, called="a list of texts, program first"
+    type="list", items=text(), shortest=1, required=True, called="a list of strings, program first"
 )
 _SECONDS = Field(type="number", least=ulp(0.0), called="a number of seconds above 0")
 _TOKENS = integer(0, 1_000_000)

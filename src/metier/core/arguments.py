@@ -10,17 +10,17 @@ _LONGEST = 40
 
 
 def wrong_argument(name: str, wanted: str, given: object, hint: str = "") -> UsageError:
-    """The error for an argument: `'task' must be a text, not None`."""
+    """The error for an argument: `'task' must be a string, not None`."""
     return UsageError(f"'{name}' must be {wanted}, not {described(given)}", hint=hint)
 
 
 def described(given: object) -> str:
-    """What was given, in a few words: `the text 'abc'`, `a list`, `the class Agent`."""
+    """What was given, in a few words: `the string 'abc'`, `a list`, `the class Agent`."""
     if given is None or isinstance(given, bool | int | float):
         return str(given)[:_LONGEST]
     if isinstance(given, str):
         shown = given if len(given) <= _LONGEST else f"{given[:_LONGEST]}…"
-        return f"the text {shown!r}"
+        return f"the string {shown!r}"
     if isinstance(given, type):
         return f"the class {given.__name__}"
     kind = "function" if callable(given) and hasattr(given, "__name__") else type(given).__name__
@@ -29,12 +29,12 @@ def described(given: object) -> str:
 
 def check_text(name: str, given: object, hint: str = "") -> None:
     if not isinstance(given, str):
-        raise wrong_argument(name, "a text", given, hint)
+        raise wrong_argument(name, "a string", given, hint)
 
 
 def check_optional_text(name: str, given: object, hint: str = "") -> None:
     if given is not None and not isinstance(given, str):
-        raise wrong_argument(name, "a text or None", given, hint)
+        raise wrong_argument(name, "a string or None", given, hint)
 
 
 def check_texts(name: str, given: Any, example: str) -> None:
@@ -44,10 +44,10 @@ def check_texts(name: str, given: Any, example: str) -> None:
     """
     hint = f"{name}=[{given!r}]" if isinstance(given, str) and given else f"{name}=['{example}']"
     if isinstance(given, str) or not isinstance(given, Iterable):
-        raise wrong_argument(name, "a list of texts", given, hint)
+        raise wrong_argument(name, "a list of strings", given, hint)
     for one in given if isinstance(given, Collection) else ():
         if not isinstance(one, str):
-            message = f"'{name}' must be a list of texts; {described(one)} is in it"
+            message = f"'{name}' must be a list of strings; {described(one)} is in it"
             raise UsageError(message, hint=hint)
 
 

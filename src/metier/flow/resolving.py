@@ -271,11 +271,11 @@ def _check(request: ResolveRequest) -> None:
             message = "the name of a required capability is empty"
             raise UsageError(message, hint="write a name such as web-search")
     if not isinstance(request.query, str):
-        raise wrong_argument("query", "a text", request.query)
+        raise wrong_argument("query", "a string", request.query)
     if request.mode not in (None, *MODES):
         check_choice("mode", request.mode, MODES)
     if not isinstance(request.policy, Mapping):
-        raise wrong_argument("policy", "a mapping of texts", request.policy)
+        raise wrong_argument("policy", "a mapping of strings", request.policy)
 
 
 def outcomes_problem(workspace: str) -> str:

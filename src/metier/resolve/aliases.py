@@ -114,7 +114,7 @@ def _problems(data: Any) -> Iterable[tuple[str, str]]:
         yield "schema_version", f"'schema_version' must be \"{SCHEMA_VERSION}\""
     version = data.get("alias_table_version")
     if not isinstance(version, str) or not version:
-        yield "alias_table_version", "'alias_table_version' must be a text"
+        yield "alias_table_version", "'alias_table_version' must be a string"
     aliases = data.get("aliases")
     if not isinstance(aliases, dict):
         yield "aliases", "'aliases' must be an object of lists"

@@ -72,10 +72,10 @@ def messages_of(given: str | Sequence[str]) -> list[str]:
     if isinstance(given, str):
         return [given]
     if not isinstance(given, Iterable):
-        raise wrong_argument("messages", "a text or a list of texts", given)
+        raise wrong_argument("messages", "a string or a list of strings", given)
     messages = list(given)
     for one in messages:
         if not isinstance(one, str):
-            message = f"'messages' must be a text or a list of texts; {described(one)} is in it"
+            message = f"'messages' must be a string or a list of strings; {described(one)} is in it"
             raise UsageError(message)
     return messages

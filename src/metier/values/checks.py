@@ -113,8 +113,8 @@ FORMS: dict[str, tuple[Callable[[str], bool], str]] = {
     "model": (lambda text: re.match(_MODEL, text) is not None, "look like provider:name"),
 }
 TYPES: dict[str, tuple[tuple[type, ...], str]] = {
-    "text": ((str,), "a text"),
-    "text-or-texts": ((str, list), "a text or a list of texts"),
+    "text": ((str,), "a string"),
+    "text-or-texts": ((str, list), "a string or a list of strings"),
     "integer": ((int,), "a whole number"),
     "number": ((int, float), "a number"),
     "flag": ((bool,), "true or false"),
@@ -255,6 +255,6 @@ def _what(value: Any) -> str:
     if isinstance(value, str) and re.match(_LONG_NUMBER, value):
         return "a number with more digits than metier reads"
     if isinstance(value, str):
-        return f"the text '{value[:40]}'"
+        return f"the string '{value[:40]}'"
     names = {int: "a number", float: "a number", list: "a list", dict: "a mapping"}
     return names.get(type(value), "nothing" if value is None else "a date")
