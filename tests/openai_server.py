@@ -29,7 +29,14 @@ class Later(NamedTuple):
     seconds: float
 
 
-Answer = str | int | ToolWanted | CutOff | Later
+class Raw(NamedTuple):
+    """A body as it is."""
+
+    body: str
+    kind: str
+
+
+Answer = str | int | ToolWanted | CutOff | Later | Raw
 """A text, a status (200: a web page), a call of a tool, a stream that breaks off, a rate limit."""
 
 
@@ -77,7 +84,9 @@ class _Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers["Content-Length"]))
         self.state.bodies.append(body)
         answer = self.state.next_answer()
-        if isinstance(answer, int | Later):
+        if isinstance(answer, Raw):
+            self._send(200, answer.body.encode(), answer.kind)
+        elif isinstance(answer, int | Later):
             self._fail(answer)
         elif json.loads(body).get("stream"):
             self._stream(answer)

@@ -103,9 +103,9 @@ MEANINGS = {
     "models": (
         '`default = "provider:model"` for agents that name none (without it the offline model);'
         " `[models.NAME]` with `base-url` and `api-key-env` for a server with the OpenAI"
-        " protocol, `timeout` (seconds) and `retries`; `[models.NAME.MODEL]` with `timeout`,"
-        " `retries`, `input` and `output` (dollars per million tokens), `context` and `max-tokens`:"
-        " [agents](../agents.md#models)"
+        " protocol, `timeout` (seconds, 300) and `retries` (0); `[models.NAME.MODEL]` with"
+        " `timeout`, `retries`, `input` and `output` (dollars per million tokens), `context`"
+        " and `max-tokens`: [agents](../agents.md#models)"
     ),
     "tools": (
         "`[tools.NAME]`: a command or a Python function as a tool, with `argv`, or with `function`"

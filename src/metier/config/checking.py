@@ -86,18 +86,23 @@ def _provider(name: str, entry: Mapping[str, Any], source: str) -> ProviderSetti
     """A table with a table `[models.PROVIDER.MODEL]` for each model that has one."""
     models = {key: value for key, value in entry.items() if isinstance(value, dict)}
     own = {key: value for key, value in entry.items() if key not in models}
-    variable = entry.get("api-key-env", "")
-    if variable and not _VARIABLE.fullmatch(variable):
-        key = dotted(("models", name, "api-key-env"))
-        raise wrong(key, "the name of an environment variable, which holds the key", source)
-    for model, options in models.items():
-        if ("input" in options) != ("output" in options):
-            key = dotted(("models", name, model))
-            raise wrong(key, "given both 'input' and 'output' as prices, or neither", source)
+    check_whole_provider(name, entry, source)
     return ProviderSettings(
         **_entry("models", own),
         models={model: _options(options) for model, options in models.items()},
     )
+
+
+def check_whole_provider(name: str, entry: Mapping[str, Any], source: str) -> None:
+    """Raise `ConfigError` for what the types of its keys do not rule out."""
+    variable = entry.get("api-key-env", "")
+    if variable and not _VARIABLE.fullmatch(variable):
+        key = dotted(("models", name, "api-key-env"))
+        raise wrong(key, "the name of an environment variable, which holds the key", source)
+    for model, options in entry.items():
+        if isinstance(options, dict) and ("input" in options) != ("output" in options):
+            key = dotted(("models", name, model))
+            raise wrong(key, "given both 'input' and 'output' as prices, or neither", source)
 
 
 def _options(table: Mapping[str, Any]) -> ModelOptions:

@@ -7,13 +7,19 @@ from typing import Any, NamedTuple
 NONE: Mapping[str, Any] = MappingProxyType({})
 
 
+DEFAULT_TIMEOUT = 300.0
+"""Seconds within which an answer has to be complete, where nothing else is set."""
+DEFAULT_RETRIES = 0
+"""How often a request is sent again, where nothing else is set: steps have a `retryPolicy`."""
+
+
 class ModelOptions(NamedTuple):
     """What the settings say about one model."""
 
     timeout: float | None = None
-    """Seconds within which an answer has to be complete."""
+    """Seconds within which an answer has to be complete; None: those of the provider."""
     retries: int | None = None
-    """How often a request is sent again after a transient error."""
+    """How often a request is sent again after a transient error; None: as for the provider."""
     input: float | None = None
     """Dollars per million tokens of prompts; set together with `output`."""
     output: float | None = None
@@ -36,16 +42,19 @@ class ProviderSettings(NamedTuple):
     is_users: bool = True
     """Whether the user's own settings name it, and not the workspace's."""
     timeout: float | None = None
+    """Seconds within which an answer has to be complete; None: 300."""
     retries: int | None = None
+    """How often a request is sent again after a transient error; None: never."""
     models: Mapping[str, ModelOptions] = NONE
     """What is set for single models."""
 
     def options(self, model: str) -> ModelOptions:
-        """What holds for a model: its own options, else those of the provider."""
+        """What holds for a model: its own options, else the provider's, else the defaults."""
         own = self.models.get(model, ModelOptions())
+        timeouts, retries = (own.timeout, self.timeout), (own.retries, self.retries)
         return own._replace(
-            timeout=self.timeout if own.timeout is None else own.timeout,
-            retries=self.retries if own.retries is None else own.retries,
+            timeout=next((one for one in timeouts if one is not None), DEFAULT_TIMEOUT),
+            retries=next((one for one in retries if one is not None), DEFAULT_RETRIES),
         )
 
 

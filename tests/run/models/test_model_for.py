@@ -1,14 +1,17 @@
 """Which model a name means; nothing heavy is loaded for it."""
 
 import json
+import re
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
 from metier.errors import ModelError, UsageError
 from metier.run.models import OfflineModel, ProviderModel, ProviderSettings, model_for
 from metier.run.models.choose import PROVIDERS
+from metier.values.run_settings import ModelOptions
 
 LOCAL = {"local": ProviderSettings(base_url="http://127.0.0.1:9/v1")}
 
@@ -37,7 +40,7 @@ def test_a_provider_with_an_address_may_have_any_name() -> None:
         ("opnai:gpt-5", "did you mean 'openai'?"),
         ("loca:tiny", "did you mean 'local'?"),
         ("ofline:template", "did you mean 'offline'?"),
-        ("zzzzzz:model", "give it a base_url in the settings"),
+        ("zzzzzz:model", "set [models.zzzzzz] base-url, for a server with the OpenAI protocol"),
         ("offline:other", "offline:template"),
         ("gpt-5", "offline:template, or provider:model such as openai:gpt-5"),
         ("openai:", "offline:template, or provider:model such as openai:gpt-5"),
@@ -49,6 +52,50 @@ def test_a_name_that_means_no_model_gets_a_hint(name: str, hint: str) -> None:
     with pytest.raises(UsageError) as caught:
         model_for(name, settings=LOCAL)
     assert caught.value.hint == hint
+
+
+def test_a_provider_without_an_address_is_told_where_to_set_it() -> None:
+    with pytest.raises(UsageError, match="'lab' is not one that metier knows") as caught:
+        model_for("lab:m", settings={"lab": ProviderSettings("")})
+    assert caught.value.hint == "set [models.lab] base-url"
+
+
+URL = "http://127.0.0.1:9/v1"
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        (ProviderSettings(URL, retries=-1), "'models.lab.retries' must be from 0 to 10, not -1"),
+        (ProviderSettings(URL, retries="two"), "'models.lab.retries' must be a whole number"),  # type: ignore[arg-type]
+        (ProviderSettings(5), "'models.lab.base-url' must be a text, not a number"),  # type: ignore[arg-type]
+        (ProviderSettings(URL, timeout=0), "'models.lab.timeout' must be a number of seconds"),
+        (ProviderSettings(URL, "a b"), "'models.lab.api-key-env' must be the name of an env"),
+        (ProviderSettings(URL, models=[1]), "'models' must be a mapping"),  # type: ignore[arg-type]
+        (ProviderSettings(URL, models={"m": {}}), "'models' must be ModelOptions for 'm'"),  # type: ignore[dict-item]
+        (
+            ProviderSettings(URL, models={"m": ModelOptions(input=1.0)}),
+            "'models.lab.m' must be given both 'input' and 'output'",
+        ),
+        (5, "'settings' must be ProviderSettings for 'lab', not 5"),
+    ],
+)
+def test_settings_in_python_follow_the_rules_of_the_file(settings: Any, said: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(said)):
+        model_for("lab:m", settings={"lab": settings})
+    with pytest.raises(UsageError, match=re.escape(said)):
+        ProviderModel("lab:m", settings)
+
+
+def test_settings_that_are_no_mapping_are_named() -> None:
+    with pytest.raises(UsageError, match="'settings' must be a mapping of providers"):
+        model_for("lab:m", settings=[1])  # type: ignore[arg-type]
+
+
+def test_an_answer_may_take_five_minutes_and_is_not_asked_for_again_by_default() -> None:
+    options = ProviderSettings(URL, models={"m": ModelOptions(retries=1)}).options("m")
+    assert (options.timeout, options.retries) == (300.0, 1)
+    assert ProviderSettings(URL, timeout=5).options("m")[:2] == (5, 0)
 
 
 def test_an_address_must_be_one() -> None:

@@ -8,10 +8,11 @@ import pytest
 
 from metier.errors import ModelError
 from metier.run.models import ProviderModel, ProviderSettings, limits
+from metier.run.models.connect import guarded_client
 from metier.run.models.endpoints import Endpoint, shown_address
 from metier.values.models import Message, ModelReply, ModelRequest
 from metier.values.run_settings import ModelOptions
-from openai_server import CutOff, Later, openai_server
+from openai_server import CutOff, Later, Raw, openai_server
 
 HELLO = ModelRequest("", [Message("user", "Hello")])
 
@@ -172,8 +173,38 @@ def test_a_page_in_place_of_an_answer_names_the_address_and_its_setting(
 ) -> None:
     with openai_server(200) as server:
         error = failure(ProviderSettings(server.url), HELLO._replace(on_text=on_text))
-        assert error.message.startswith(f"lab:small at {server.url} gave no answer that can be ")
+        said = "gave no answer that can be read: it sent text/html, not JSON"
+        assert error.message == f"lab:small at {server.url} {said} ([models.lab] base-url)"
+
+
+@pytest.mark.parametrize("on_text", [None, lambda _: None], ids=["whole", "streamed"])
+def test_broken_json_in_place_of_an_answer_is_named(
+    on_text: Callable[[str], None] | None,
+) -> None:
+    with openai_server(Raw('{"choices": [', "application/json; charset=utf-8")) as server:
+        error = failure(ProviderSettings(server.url), HELLO._replace(on_text=on_text))
+        said = (
+            f"lab:small at {server.url} gave no answer that can be read: it sent application/json: "
+        )
+        assert error.message.startswith(said)
     assert error.message.endswith("([models.lab] base-url)")
+
+
+def test_only_the_settings_say_how_long_an_answer_may_take() -> None:
+    timeout = guarded_client("lab:small").timeout
+    assert (timeout.connect, timeout.read, timeout.write, timeout.pool) == (5.0, None, None, None)
+
+
+def test_a_missing_key_is_named_by_its_variable_and_its_setting(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with pytest.raises(ModelError) as caught:
+        ProviderModel("openai:gpt-5").ready()
+    assert caught.value.message == (
+        "openai:gpt-5 needs a key: set OPENAI_API_KEY, or name its variable in"
+        " [models.openai] api-key-env"
+    )
 
 
 def test_an_address_from_the_environment_is_named_by_its_variable(

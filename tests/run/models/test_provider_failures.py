@@ -74,6 +74,14 @@ def test_the_kind_says_whether_to_try_again(error: Exception, kind: str) -> None
     assert failure(error).kind == kind
 
 
+def test_a_timeout_names_what_to_set() -> None:
+    slow = failure(theirs.ModelTimeoutError("model", "Request timed out."))
+    said = f"{NAME} did not answer: it accepted no connection within 5 s"
+    assert slow.message == f"{said} ([models.their] base-url)"
+    stopped = failure(TimeoutError("read"))
+    assert stopped.message == f"{NAME} did not answer: read ([models.their] timeout)"
+
+
 def test_no_credit_is_no_matter_of_waiting() -> None:
     error = theirs.ModelHTTPError.for_category(
         theirs.ModelQuotaExceededError, status_code=429, model_name="model"

@@ -152,7 +152,7 @@ async def ask(
     endpoint: Endpoint, connection: Connection, request: ModelRequest, hidden: str = ""
 ) -> ModelReply:
     """The answer. Raises `ModelError`, without `hidden`, the key, in any message."""
-    guard = partial(failures_of, endpoint, hidden)
+    guard = partial(failures_of, endpoint, hidden, connection.received)
     asked = translated(request, connection.model)
     if request.on_text:
         response = await _streamed(guard, connection, asked, request.on_text)

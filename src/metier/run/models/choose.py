@@ -8,7 +8,8 @@ from contextvars import ContextVar
 from functools import partial
 from typing import TYPE_CHECKING
 
-from metier.core.arguments import check_text
+from metier.config.providers import check_provider
+from metier.core.arguments import check_text, wrong_argument
 from metier.core.nearest import did_you_mean
 from metier.errors import ModelError, UsageError, install_hint
 from metier.run.models.endpoints import Endpoint
@@ -38,6 +39,9 @@ class ProviderModel:
         *,
         connect: "Callable[[], Client] | None" = None,
     ) -> None:
+        """Raises `UsageError` for settings that metier.toml may not have either."""
+        check_text("name", name)
+        check_provider(name.partition(":")[0], settings)
         self.name = name
         self._settings = settings
         self._connect = connect
@@ -103,8 +107,13 @@ def using(model: Model) -> Iterator[str]:
 
 
 def model_for(name: str, *, settings: Mapping[str, ProviderSettings] | None = None) -> Model:
-    """The model in use, `offline`, `offline:template` or `provider:model`. Raises `UsageError`."""
+    """The model in use, `offline`, `offline:template` or `provider:model`. Raises `UsageError`.
+
+    `settings` are those of providers, by name, as `[models.NAME]` in metier.toml.
+    """
     check_text("name", name)
+    if settings is not None and not isinstance(settings, Mapping):
+        raise wrong_argument("settings", "a mapping of providers to ProviderSettings", settings)
     given, settings = _GIVEN.get(), settings or {}
     if given is not None and given.name == name:
         return given
@@ -117,11 +126,20 @@ def model_for(name: str, *, settings: Mapping[str, ProviderSettings] | None = No
         form = "" if name.startswith("offline") else ", a name is provider:model"
         raise UsageError(f"no model is called '{name}'{form}", hint=hint)
     own = settings.get(provider, ProviderSettings())
+    made, address = ProviderModel(name, own), Endpoint(name).setting("base-url")
     if own.base_url:
-        what = Endpoint(name).setting("base-url")
-        check_address(own.base_url, plain_http=own.plain_http, what=what)
+        check_address(own.base_url, plain_http=own.plain_http, what=address)
     elif provider not in PROVIDERS:
-        known = [*PROVIDERS, *settings, "offline"]
-        hint = did_you_mean(provider, known, "give it a base_url in the settings")
-        raise UsageError(f"no provider of models is called '{provider}'", hint=hint)
-    return ProviderModel(name, own)
+        raise _unknown_provider(provider, settings, address)
+    return made
+
+
+def _unknown_provider(
+    provider: str, settings: Mapping[str, ProviderSettings], address: str
+) -> UsageError:
+    if provider in settings:
+        message = f"provider '{provider}' is not one that metier knows, and has no address"
+        return UsageError(message, hint=f"set {address}")
+    known = [*PROVIDERS, *settings, "offline"]
+    hint = did_you_mean(provider, known, f"set {address}, for a server with the OpenAI protocol")
+    return UsageError(f"no provider of models is called '{provider}'", hint=hint)

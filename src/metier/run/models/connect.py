@@ -3,7 +3,7 @@
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from functools import partial
 from http import HTTPStatus
@@ -61,13 +61,18 @@ def is_whole(model: Model, response: ModelResponse) -> bool:
 
 
 @contextmanager
-def failures_of(endpoint: Endpoint, hidden: str = "") -> Iterator[None]:
-    """Raise any error as `ModelError`, without the text to hide."""
+def failures_of(
+    endpoint: Endpoint, hidden: str = "", received: Sequence[str] = ()
+) -> Iterator[None]:
+    """Raise any error as `ModelError`, without the text to hide.
+
+    `received` are the content types of the responses so far.
+    """
     try:
         yield
     except Exception as error:  # every provider's library has exceptions of its own
         ours = _ours(error) or ModelError(
-            _message(endpoint, error, hidden),
+            _message(endpoint, error, hidden, received),
             kind=_kind(error),
             retry_after=_retry_after(error),
         )
@@ -107,7 +112,7 @@ def _kind_of_status(status: int) -> str:
     return "serverError" if status >= HTTPStatus.INTERNAL_SERVER_ERROR else ""
 
 
-def _message(endpoint: Endpoint, error: Exception, hidden: str) -> str:
+def _message(endpoint: Endpoint, error: Exception, hidden: str, received: Sequence[str]) -> str:
     """What happened, at which address, and the setting to look at."""
     if isinstance(error, ModelHTTPError):
         status = f"HTTP {error.status_code}"
@@ -125,9 +130,22 @@ def _message(endpoint: Endpoint, error: Exception, hidden: str) -> str:
     if isinstance(error, CutOffError):
         return f"{endpoint} broke off in the middle of its answer"
     said = one_line(str(error), hidden) or type(error).__name__
-    if isinstance(error, UnexpectedModelBehavior):
-        return f"{endpoint} gave no answer that can be read: {said}{_advice(endpoint, error)}"
+    if _is_unreadable(error):
+        what = _what_came(said, received)
+        return f"{endpoint} gave no answer that can be read: {what}{_advice(endpoint, error)}"
+    if _is_unconnected(endpoint, error):
+        said = f"it accepted no connection within {CONNECT_SECONDS:g} s"
     return f"{endpoint} did not answer: {said}{_advice(endpoint, error)}"
+
+
+def _what_came(said: str, received: Sequence[str]) -> str:
+    """Why an answer cannot be read: its content type, or what is wrong with the JSON in it."""
+    kind = one_line(received[-1].partition(";")[0].strip()) if received else ""
+    if not kind:
+        return said
+    if kind in ("application/json", "text/event-stream"):
+        return f"it sent {kind}: {said}"
+    return f"it sent {kind}, not JSON"
 
 
 def _advice(endpoint: Endpoint, error: Exception) -> str:
@@ -135,18 +153,32 @@ def _advice(endpoint: Endpoint, error: Exception) -> str:
     advice = []
     if (wished := _retry_after(error)) is not None:
         advice.append(f"it asks to wait {wished:g} s")
-    if _is_elsewhere(error) or _kind(error) == "networkError":
+    kind = _kind(error)
+    if _is_elsewhere(error) or kind == "networkError" or _is_unconnected(endpoint, error):
         advice.append(endpoint.source_of_address())
-    elif _kind(error) == "rateLimit" and not endpoint.settings.options(endpoint.model).retries:
+    elif kind == "timeout" and not isinstance(error, ModelHTTPError):
+        advice.append(endpoint.setting_of_model("timeout"))
+    elif kind == "rateLimit" and not endpoint.settings.options(endpoint.model).retries:
         advice.append(endpoint.setting("retries"))
     return f" ({'; '.join(advice)})" if advice else ""
+
+
+def _is_unconnected(endpoint: Endpoint, error: Exception) -> bool:
+    """Whether no connection was made in time; clients of ours have no other limit."""
+    return isinstance(error, ModelTimeoutError) and endpoint.provider not in NO_CLIENT
 
 
 def _is_elsewhere(error: Exception) -> bool:
     """Whether it may be another server that answers."""
     if isinstance(error, ModelHTTPError):
         return error.status_code == HTTPStatus.NOT_FOUND
-    return isinstance(error, UnexpectedModelBehavior)
+    return _is_unreadable(error)
+
+
+def _is_unreadable(error: Exception) -> bool:
+    """Whether there was an answer, but none in the protocol, or broken JSON."""
+    is_no_json = isinstance(error, ModelAPIError) and isinstance(error.__cause__, ValueError)
+    return is_no_json or isinstance(error, UnexpectedModelBehavior)
 
 
 def _retry_after(error: Exception) -> float | None:
@@ -175,6 +207,7 @@ def one_line(text: str, hidden: str = "") -> str:
 # HTTP clients
 
 
+CONNECT_SECONDS = 5.0
 NO_CLIENT = ("bedrock", "huggingface", "xai")
 """Their classes take no HTTP client of ours, so how they treat a redirect is up to their packages.
 
@@ -186,12 +219,25 @@ LEGACY = ("cohere", "groq")
 _PLUMBING = ("accept", "content-length", "content-type", "host", "user-agent")
 
 
-def guarded_client(name: str, *, legacy: bool = False) -> Any:
-    """An HTTP client that raises `ModelError` for a redirect."""
+def guarded_client(name: str, *, legacy: bool = False, received: list[str] | None = None) -> Any:
+    """An HTTP client that raises `ModelError` for a redirect.
+
+    It waits for a connection only: the settings say how long an answer may take. The content
+    types of responses are added to `received`.
+    """
     http: Any = create_async_http_client() if legacy else create_async_httpx2_client()
     http.follow_redirects = False
-    http.event_hooks = {**http.event_hooks, "response": [partial(_refuse_redirect, name)]}
+    http.timeout = type(http.timeout)(None, connect=CONNECT_SECONDS)
+    hooks = [
+        partial(_refuse_redirect, name),
+        partial(_note_type, [] if received is None else received),
+    ]
+    http.event_hooks = {**http.event_hooks, "response": hooks}
     return http
+
+
+async def _note_type(received: list[str], response: Any) -> None:
+    received.append(response.headers.get("content-type", ""))
 
 
 def withhold_openai(http: Any, key: str) -> None:
@@ -230,6 +276,7 @@ def _custom_headers() -> list[tuple[str, str]]:
 
 
 _EXTRA = re.compile(r"pydantic-ai-slim\[[\w,-]+\]")
+_VARIABLE_WANTED = re.compile(r"[Ss]et the `([A-Z][A-Z0-9_]*)` environment variable")
 _OPENAI = ("azure", "azure-responses", "openai", "openai-chat", "openai-responses")
 """The environment holds keys and addresses for these."""
 
@@ -239,6 +286,8 @@ class Connection(NamedTuple):
 
     model: Model
     http: AbstractAsyncContextManager[Any] = nullcontext()
+    received: Sequence[str] = ()
+    """The content types of its responses."""
 
 
 def connect(name: str, settings: ProviderSettings) -> Connection:
@@ -252,8 +301,13 @@ def connect(name: str, settings: ProviderSettings) -> Connection:
         raise _no_package(name, str(error)) from None
     except (UserError, TypeError, ValueError) as error:
         # TypeError: its class takes no key; ValueError: it takes none that looks like this one.
-        said, key = one_line(str(error).partition(". ")[0]), Endpoint(name, settings=settings)
-        message = f"{name} cannot be reached: {said} ({key.source_of_key()})"
+        source = Endpoint(name, settings=settings).source_of_key()
+        if variable := _VARIABLE_WANTED.search(str(error)):
+            message = f"{name} needs a key: set {variable[1]}, or name its variable in {source}"
+        else:
+            message = (
+                f"{name} cannot be reached: {one_line(str(error).partition('. ')[0])} ({source})"
+            )
         raise ModelError(message, code="MODEL_NOT_SET_UP") from None
 
 
@@ -271,12 +325,13 @@ def _compatible(provider: str, model: str, settings: ProviderSettings) -> Connec
     if settings.api_key_env:
         _check_key_host(settings, settings.base_url)
         key = _key(provider, settings)
-    http = guarded_client(f"{provider}:{model}")
+    received: list[str] = []
+    http = guarded_client(f"{provider}:{model}", received=received)
     withhold_openai(http, key or "")
     server = OpenAICompatibleProvider(
         provider, base_url=settings.base_url, api_key=key, http_client=http
     )
-    return Connection(OpenAIChatModel(model, provider=server), http)
+    return Connection(OpenAIChatModel(model, provider=server), http, received)
 
 
 def _known(provider: str, model: str, settings: ProviderSettings) -> Connection:
@@ -286,15 +341,16 @@ def _known(provider: str, model: str, settings: ProviderSettings) -> Connection:
     given: dict[str, Any] = {}
     if settings.api_key_env:
         given["api_key"] = _key(provider, settings)
-    http = None
+    http, received = None, list[str]()
     if provider not in NO_CLIENT:
-        http = given["http_client"] = guarded_client(name, legacy=provider in LEGACY)
+        http = guarded_client(name, legacy=provider in LEGACY, received=received)
+        given["http_client"] = http
     made: Provider[Any] = make(**given)
     if settings.api_key_env:
         _check_key_host(settings, made.base_url)
     if http is not None and provider not in _OPENAI:
         withhold_openai(http, getattr(made.client, "api_key", ""))
-    return Connection(infer_model(name, lambda _: made), http or nullcontext())
+    return Connection(infer_model(name, lambda _: made), http or nullcontext(), received)
 
 
 def _check_key_host(settings: ProviderSettings, address: str) -> None:

@@ -25,6 +25,10 @@ class Endpoint(NamedTuple):
         return f"{self.name} at {shown}" if shown else self.name
 
     @property
+    def provider(self) -> str:
+        return self.name.partition(":")[0]
+
+    @property
     def model(self) -> str:
         return self.name.partition(":")[2]
 
