@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import REPOSITORY, Workspace
-from metier import Catalog, Config, ConfigError, UsageError
+from metier import Agent, Catalog, Config, ConfigError, UsageError
 from metier.core.text import words
 from metier.inject.abilities import inject_abilities
 from metier.load import load_abilities, load_folder
@@ -114,7 +114,9 @@ def test_inject_gives_what_the_pure_functions_give_for_the_loaded_files(
     assert made.tokens <= made.max_tokens == most
     assert made.injected_abilities == wanted.injected_abilities
     assert (made.truncated, made.skipped) == (wanted.truncated, wanted.skipped)
-    assert told(made.issues) == told(wanted.issues)
+    notes = [one for one in made.issues if one.code == "AGENT_NO_PROFILE"]
+    assert len(notes) == (options["agent"] == "stranger")
+    assert told([one for one in made.issues if one not in notes]) == told(wanted.issues)
     assert scores(made.selection) == scores(selection)
     assert made.selection.required_by == selection.required_by
     assert made.selection.passed_over == selection.passed_over
@@ -255,6 +257,24 @@ def test_an_agent_without_a_profile_of_that_id_brings_nothing(
     made = desk.inject("task", agent=agent)
     assert made.max_tokens == DEFAULT_MAX_TOKENS
     assert made.injected_abilities == (["open", "one"] if agent is None else ["open"])
+    assert (codes(made), made.failed) == ([] if agent is None else ["AGENT_NO_PROFILE"], False)
+
+
+def test_an_agent_without_a_profile_is_noted_with_the_nearest_name(desk: Desk) -> None:
+    desk.agent("worker")
+    desk.refresh()
+    (issue,) = desk.inject("task", agent="wroker").issues
+    assert (issue.severity, issue.message) == ("info", "no agent here is called 'wroker'")
+    assert issue.hint == "did you mean 'worker'?"
+    assert desk.inject("task", agent="worker").issues == []
+
+
+def test_an_agent_of_python_brings_its_core_abilities_and_its_limit(desk: Desk) -> None:
+    desk.ability("low", "Text of low.")
+    desk.refresh()
+    desk.catalog.add(Agent("py", "Works.", more={"abilities": {"core": ["low"], "maxTokens": 33}}))
+    made = desk.inject("task", agent="py")
+    assert (made.injected_abilities, made.max_tokens, made.issues) == (["low"], 33, [])
 
 
 @pytest.mark.parametrize("lines", [["priority: high"], ["zork: 1"], ["tags: [a"]])

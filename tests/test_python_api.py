@@ -484,7 +484,17 @@ def test_a_traceback_has_the_hint_and_no_other_error(workspace: Workspace) -> No
 def test_a_catalog_of_another_thread_is_named(catalog: Catalog) -> None:
     with ThreadPoolExecutor(1) as pool, pytest.raises(StoreError, match="another thread") as caught:
         pool.submit(catalog.which, "a task").result()
-    assert "Catalog.open in each thread" in caught.value.hint
+    assert caught.value.hint == "call catalog.another() or Catalog.open in each thread"
+
+
+def test_another_connection_has_the_agents_that_were_added(catalog: Catalog) -> None:
+    def answer() -> str:
+        with catalog.another() as own:
+            return str(own.run_sync("clerk", "double 4").output)
+
+    catalog.add(_clerk(_asks_for("double", number=4), "It is 8."))
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(answer).result() == "It is 8."
 
 
 def test_a_closed_catalog_says_that_it_is_closed(workspace: Workspace) -> None:

@@ -107,10 +107,16 @@ class Catalog(Queries, RunMethods, ReportMethods):
         return cls(boundary, opened(room.file(name)), home, room)
 
     def another(self, *, probes: bool = True) -> Self:
-        """Another connection to the same file, for another thread. Raises `UsageError`."""
+        """Another connection to the same file, for another thread, with the agents of this one.
+
+        Raises `UsageError` in memory.
+        """
         self.require_file()
         config = self.config if probes else self.config._replace(probes=())
-        return type(self).within(Boundary(self.workspace, self.trust, config), home=self._home)
+        made = type(self).within(Boundary(self.workspace, self.trust, config), home=self._home)
+        if "agency" in self.__dict__ and self.agency.added:
+            made.agency.added.update(self.agency.added)
+        return made
 
     @classmethod
     def in_memory(cls, boundary: Boundary, *, home: str = "", room: Room | None = None) -> Self:
@@ -272,7 +278,7 @@ class Catalog(Queries, RunMethods, ReportMethods):
         `budget` is for all of them together; without it abilities and cards each have their own.
         An agent's profile adds its core abilities and its own budget. `min_signal` excludes weak
         ones; runs use `config.ability_signal`. If a core ability cannot be injected, `failed` is
-        true and the text empty.
+        true and the text empty. An unknown agent, maybe another host's, is a note in `issues`.
         """
         request = InjectRequest(
             messages=messages_of(messages),
@@ -440,4 +446,5 @@ class Catalog(Queries, RunMethods, ReportMethods):
             self.config.capabilities,
             lambda: workspace_secret(self.room),
             self.config.own_capabilities,
+            self._added_profile,
         )

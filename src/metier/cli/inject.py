@@ -123,7 +123,7 @@ def _print_text(session: Session, injection: Injection) -> None:
 def _note_issues(session: Session, injection: Injection) -> None:
     """Print warnings; raise errors."""
     for issue in injection.issues:
-        if not issue.is_error:
+        if not issue.is_error and issue.code != "AGENT_NO_PROFILE":  # already noted
             session.note(f"warning: {issue.message} ({issue.code})")
             session.note(f"    hint: {issue.hint}")
     errors = [issue for issue in injection.issues if issue.is_error]

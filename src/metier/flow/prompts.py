@@ -1,7 +1,7 @@
 """Index → select → inject: the text that a prompt is given."""
 
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import cast
@@ -10,17 +10,24 @@ from metier.config.capabilities import for_agent
 from metier.config.tokens import token_counter
 from metier.core.arguments import check_texts, wrong_argument
 from metier.core.budget import CountTokens
+from metier.core.nearest import did_you_mean
 from metier.core.relevance import time_of_day
 from metier.core.text import words
 from metier.errors import InvalidDocumentError, MetierError
 from metier.index.abilities import AbilityRegistry, StoredAbilities
 from metier.index.cards import stored_cards, text_of_card, untrusted_cards
-from metier.index.documents import excluded_path, find_documents, no_such_document
+from metier.index.documents import (
+    excluded_path,
+    find_documents,
+    names_of,
+    no_such_document,
+)
 from metier.index.store import Store
 from metier.inject.abilities import arrange, compose
 from metier.inject.cards import NO_CARDS, CardPart, card_parts, fit_cards, is_silent, log_cards
 from metier.select.abilities import abilities_for_task
 from metier.select.cards import CardIndex, CardSelection, is_scorer, token_budget
+from metier.values.agents import AgentProfile
 from metier.values.capabilities import DEFAULT_MAX_TOKENS, InjectRequest, SelectionContext
 from metier.values.documents import Ability, Card
 from metier.values.files import Entry
@@ -28,6 +35,9 @@ from metier.values.outcomes import Issue, has_errors
 from metier.values.rows import Row
 from metier.values.selection import AbilitySelection, Injection, Scored
 from metier.values.settings_tables import CapabilitiesConfig
+
+NO_PROFILE: tuple[Sequence[str], int, str] = ((), DEFAULT_MAX_TOKENS, "")
+"""No core abilities, the usual limit, and no team."""
 
 
 class Preparer:
@@ -41,14 +51,19 @@ class Preparer:
         capabilities: CapabilitiesConfig,
         secret: Callable[[], bytes],
         own_capabilities: CapabilitiesConfig | None = None,
+        added_profile: Callable[[str], AgentProfile | None] = lambda _agent: None,
     ) -> None:
-        """`own_capabilities` apply to the cards of an untrusted workspace."""
+        """`own_capabilities` apply to the cards of an untrusted workspace.
+
+        `added_profile` finds agents of Python.
+        """
         self._store = store
         self._read_row = read_row
         self._tokenizer = tokenizer
         self._config = capabilities
         self._secret = secret
         self._own_config = own_capabilities
+        self._added_profile = added_profile
 
     @cached_property
     def count_tokens(self) -> CountTokens:
@@ -70,7 +85,8 @@ class Preparer:
         with self._store.snapshot():
             known = self._abilities()
             shared = known.count_words(frozenset(words(request.task)))
-            profile_core, profile_limit, team = self._profile(agent)
+            found = self._profile(agent)
+            profile_core, profile_limit, team = found or NO_PROFILE
             broken = excluded_path(self._store, "agent", agent) if agent is not None else ""
         max_tokens = profile_limit if request.budget is None else request.budget
         if broken:
@@ -108,7 +124,7 @@ class Preparer:
             tokens=made.token_count,
             truncated=made.truncated or result.truncated,
             skipped=[*made.skipped, *result.skipped],
-            issues=[*made.issues, *cards.issues],
+            issues=[*made.issues, *cards.issues, *self._no_profile(agent if not found else None)],
             max_tokens=max_tokens,
             injected_abilities=made.injected_abilities,
             selection=selection,
@@ -118,15 +134,24 @@ class Preparer:
 
     # Abilities
 
-    def _profile(self, agent: str | None) -> tuple[Sequence[str], int, str]:
+    def _profile(self, agent: str | None) -> tuple[Sequence[str], int, str] | None:
         """The core abilities, the token limit and the team of an agent's profile, if any."""
+        added = self._added_profile(agent) if agent is not None else None
+        if added is not None:
+            return added.core_abilities, added.ability_tokens, ""
         rows = find_documents(self._store, "agent", agent or "")
         if not rows or rows[0].state != "active" or rows[0].id != agent:
-            return (), DEFAULT_MAX_TOKENS, ""
+            return None
         abilities = rows[0].data.get("abilities") or {}
         most = abilities.get("maxTokens") or DEFAULT_MAX_TOKENS
         team = rows[0].team if rows[0].origin != "untrusted" else ""
         return abilities.get("core") or (), most, team
+
+    def _no_profile(self, agent: str | None) -> Iterator[Issue]:
+        """An agent without a profile is another host's, or misspelt; None has one."""
+        if agent is not None:
+            hint = did_you_mean(agent, names_of(self._store, "agent"), "metier list agents")
+            yield Issue("AGENT_NO_PROFILE", f"no agent here is called '{agent}'", "", hint=hint)
 
     def _with_content(
         self,

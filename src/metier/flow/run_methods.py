@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from metier.flow.run_stream import RunStream
     from metier.flow.running import Agency
     from metier.index.store import Store
-    from metier.values.agents import Execution
+    from metier.values.agents import AgentProfile, Execution
     from metier.values.models import Model
     from metier.values.runs import OnEvent, RunResult, RunRow, RunState
 
@@ -32,6 +32,11 @@ class RunMethods:
         Adding it again replaces it. Raises `UsageError` if a file has an agent of that id.
         """
         self.agency.add(agent)
+
+    def _added_profile(self, agent_id: str) -> "AgentProfile | None":
+        """The profile of an agent of Python that was added; None for any other."""
+        added = self.agency.added.get(agent_id) if "agency" in self.__dict__ else None
+        return added.profile if added is not None else None
 
     def stream(
         self,

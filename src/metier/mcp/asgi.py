@@ -73,9 +73,6 @@ class McpApp:
         with self._catalog.another(probes=self._allow_run) as catalog:
             if not catalog.is_built():
                 catalog.refresh()
-            if self._allow_run:
-                for added in list(self._catalog.agency.added.values()):
-                    catalog.add(added.agent)
             yield catalog
 
     def _names_for(self, scope: Scope) -> OwnNames:

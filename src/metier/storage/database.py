@@ -289,7 +289,9 @@ class Database:
 def _misused(called: str, path: str, error: Exception) -> StoreError:
     if "thread" in str(error):
         message = f"{called} was opened in another thread"
-        return StoreError(message, where=path, hint="call Catalog.open in each thread")
+        return StoreError(
+            message, where=path, hint="call catalog.another() or Catalog.open in each thread"
+        )
     if "closed" in str(error):
         return StoreError(f"{called} is closed", where=path, hint="open another")
     return StoreError(str(error), where=path, hint="see metier doctor")
