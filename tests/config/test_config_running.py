@@ -49,7 +49,7 @@ def test_every_setting_is_read(tmp_path: Path) -> None:
     local = config.models.providers["local"]
     assert (local.base_url, local.api_key_env) == ("http://127.0.0.1:8080/v1", "LOCAL_KEY")
     assert local.options("tiny") == ModelOptions(60.0, 2, 1.0, 2.5, 4096)
-    assert local.options("other") == ModelOptions(timeout=60.0)
+    assert local.options("other") == ModelOptions(timeout=60.0, retries=0)
     assert (config.tools.allow, config.tools.requests) == ((), ("count",))
     (command,) = config.tools.commands
     assert (command.name, command.argv) == ("count", ("wc", "-l", "{file}"))
