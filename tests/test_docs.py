@@ -361,12 +361,15 @@ def test_the_python_of_a_page_runs(page: Path, tmp_path: Path) -> None:
         assert result.stdout.splitlines()[: len(shown)] == shown
 
 
-def test_the_python_of_a_page_is_typed(tmp_path: Path) -> None:
-    for number, code in enumerate(blocks(PYTHON.read_text(), "python")):
+def test_the_python_of_the_pages_is_typed(tmp_path: Path) -> None:
+    pages = (TUTORIAL, WHICH, EVALS, PYTHON)
+    codes = [code for page in pages for code in blocks(page.read_text(), "python")]
+    for number, code in enumerate(codes):
         (tmp_path / f"block_{number}.py").write_text(code)
     command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache")]
     result = subprocess.run([*command, "."], cwd=tmp_path, capture_output=True, text=True)
-    assert result.stdout.startswith("Success: no issues found in 4 source files"), result.stdout
+    said = f"Success: no issues found in {len(codes)} source files"
+    assert result.stdout.startswith(said), result.stdout
 
 
 def test_the_table_that_hooks_load_says_what_the_files_of_hosts_say() -> None:

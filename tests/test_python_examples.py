@@ -5,6 +5,7 @@ import importlib.util
 import io
 import json
 import tokenize
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -164,7 +165,11 @@ def body_of(catalog: Catalog) -> str:
 def test_an_application_has_a_catalog_of_its_own(root: Path) -> None:
     with listening(loaded("asgi_catalog").make_app(str(root))) as origin:
         with urllib.request.urlopen(f"{origin}/which?task=check+the+disputed+invoice") as answer:
-            assert json.load(answer)[0] == SKILL
+            assert json.load(answer) == [SKILL]
+        with urllib.request.urlopen(f"{origin}/which?task=thanks,+go+on") as answer:
+            assert json.load(answer) == []
+        with pytest.raises(urllib.error.HTTPError, match="400"):
+            urllib.request.urlopen(f"{origin}/which")
         before = data_of(called(f"{origin}/metier/mcp", "skill_list"))["total"]
         (root / "skills" / "haiku").mkdir()
         (root / "skills" / "haiku" / "SKILL.md").write_text(

@@ -7,7 +7,18 @@ from typing import Any
 
 import pytest
 
-from metier import Agent, Catalog, Event, InvalidDocumentError, MetierError, UsageError, tool
+from metier import (
+    Agent,
+    Catalog,
+    Event,
+    InvalidDocumentError,
+    MetierError,
+    UsageError,
+    abilities_for_task,
+    inject_abilities,
+    load_abilities,
+    tool,
+)
 from metier.mcp import asgi_app
 from metier.run.models import ScriptedModel, model_for
 from metier.testing import (
@@ -170,6 +181,91 @@ WRONG_USES: dict[str, tuple[Call, str]] = {
         lambda c: c.select_agents(wrong(None)),
         "'task' must be a string, not None",
     ),
+    "a kind of documents": (
+        lambda c: c.row(wrong("skil"), "sql"),
+        "'kind' must be one of skill, ability, card, agent, not the text 'skil'",
+    ),
+    "a name of a document": (lambda c: c.row("skill", wrong(None)), "'wanted' must be a text, not"),
+    "names of several": (
+        lambda c: c.names(wrong("skills")),
+        "'kind' must be one of skill, ability",
+    ),
+    "a page of nothing": (
+        lambda c: c.page("skill", limit=0),
+        "'limit' must be a whole number from",
+    ),
+    "a page after a number": (
+        lambda c: c.page("skill", limit=1, after=wrong(4)),
+        "'after' must be a text, not 4",
+    ),
+    "a search": (lambda c: c.skills(search=wrong(4)), "'search' must be a text or None, not 4"),
+    "providers of a number": (
+        lambda c: c.providers(wrong(5)),
+        "'capability' must be a text, not 5",
+    ),
+    "a document by its name": (
+        lambda c: c.document(wrong("sql")),
+        "'row' must be a Row, such as catalog.row('skill', NAME), not the text 'sql'",
+    ),
+    "agents that name a name": (lambda c: c.agents_naming(wrong("sql")), "'skill' must be a Row, "),
+    "the agents that fit, up to a text": (
+        lambda c: c.select_agents("x", wrong("3")),
+        "'limit' must be a whole number from 1 on, not the text '3'",
+    ),
+    "an overlap of a text": (
+        lambda c: c.overlap(least=wrong("x")),
+        "'least' must be a number from",
+    ),
+    "an overlap above 1": (
+        lambda c: c.overlap(least=2),
+        "'least' must be a number from 0 to 1, no",
+    ),
+    "a context in a text": (
+        lambda c: c.listing("claude-code", context=wrong("x")),
+        "'context' must be a whole number from 1 on",
+    ),
+    "a context below 0": (lambda c: c.listing("claude-code", -1), "whole number from 1 on, not -1"),
+    "cases of texts": (
+        lambda c: c.evaluate(cases=wrong(["x"])),
+        "'cases' must be a list of EvalCase; the text 'x' is in it",
+    ),
+    "evaluation files in a text": (
+        lambda c: c.evaluate("cases.json"),
+        "'files' must be a list of texts, not the text 'cases.json'",
+    ),
+    "the report of a number": (lambda c: c.keep_report(wrong(3)), "what catalog.resolve returned"),
+    "usage of nothing": (lambda c: c.usage(wrong(None)), "'question' must be a metier.types.Usage"),
+    "a folder that is a number": (lambda _: load_abilities(wrong(3)), "'directory' must be a path"),
+    "abilities in a text": (
+        lambda _: abilities_for_task(wrong("x"), "y"),
+        "'abilities' must be a list of Ability, not the text 'x'",
+    ),
+    "an injection of nothing": (
+        lambda _: inject_abilities(wrong(None)),
+        "'selection' must be what abilities_for_task returned, not None",
+    ),
+    "a depth in a text": (
+        lambda c: c.resolve(["a"], depth=wrong("2")),
+        "'depth' must be a whole nu",
+    ),
+    "a depth below 0": (lambda c: c.resolve(["a"], depth=-1), "a whole number from 0 on, not -1"),
+    "only one skill, in a text": (
+        lambda c: c.resolve(["a"], only="sql"),
+        "'only' must be a list of",
+    ),
+    "a host that is a number": (
+        lambda c: c.resolve(["a"], host=wrong(5)),
+        "'host' must be a text o",
+    ),
+    "a type of session": (
+        lambda c: c.inject("x", session_type="bogus"),
+        "'session_type' must be one of main, isolated, not the text 'bogus'",
+    ),
+    "a time limit in a text": (
+        lambda _: tool(timeout=wrong("x")),
+        "'timeout' must be a number of s",
+    ),
+    "a name with spaces": (lambda _: tool(name="my tool!"), "'my tool!' is not a valid tool name"),
     "settings in a mapping": (
         lambda c: Catalog.open(c.workspace, config=wrong({})),
         "'config' must be a metier.Config, not a dict",

@@ -1,6 +1,6 @@
 """An ASGI application with a catalog in it: two pages of its own, and MCP at /metier/mcp.
 
-uvicorn asgi_catalog:app
+In the root of a clone: uvicorn --app-dir examples/python asgi_catalog:app
 """
 
 import asyncio
@@ -31,8 +31,11 @@ def make_app(root: str) -> Starlette:
         return await call(thread, lambda: method(*args, **more))
 
     async def which(request: Request) -> JSONResponse:
-        found = await asked(catalog.which, request.query_params["task"], everything=False)
-        return JSONResponse([one.name for one in found.skills])
+        task = request.query_params.get("task", "")
+        if not task:
+            return JSONResponse({"error": "say which task: /which?task=…"}, status_code=400)
+        found = await asked(catalog.which, task, everything=False)
+        return JSONResponse([one.name for one in found.named])
 
     async def refresh(_: Request) -> JSONResponse:
         changes = (await asked(catalog.refresh)).changes

@@ -2,18 +2,19 @@
 
 from langchain_core.language_models import BaseChatModel
 from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.graph.state import CompiledStateGraph
 from langgraph.prebuilt import ToolNode, tools_condition
 
 from metier import Catalog
 
 
-def graph_of(catalog: Catalog, model: BaseChatModel):
+def graph_of(catalog: Catalog, model: BaseChatModel) -> CompiledStateGraph[MessagesState]:
     """Each call of a tool has a connection of its own: LangGraph calls tools in threads."""
 
     def find_skills(task: str) -> str:
         """Skills that fit a task in words, best first."""
         with catalog.another() as own:
-            found = own.which(task, everything=False, include_untrusted=False).skills
+            found = own.which(task, everything=False, include_untrusted=False).named
             return "\n".join(f"{one.name}: {one.description}" for one in found)
 
     def read_skill(name: str) -> str:
@@ -25,17 +26,18 @@ def graph_of(catalog: Catalog, model: BaseChatModel):
     graph = StateGraph(MessagesState)
     graph.add_node("ask", lambda state: {"messages": [bound.invoke(state["messages"])]})
     graph.add_node("tools", ToolNode(tools))
-    graph.add_edge(START, "ask")
     graph.add_conditional_edges("ask", tools_condition)
-    graph.add_edge("tools", "ask")
+    graph.add_edge(START, "ask").add_edge("tools", "ask")
     return graph.compile()
 
 
 if __name__ == "__main__":
     from langchain.chat_models import init_chat_model
+    from langchain_core.messages import HumanMessage
 
     with Catalog.open("examples/workspace") as catalog:
         catalog.refresh()
         graph = graph_of(catalog, init_chat_model("openai:gpt-5"))
-        said = graph.invoke({"messages": [("user", "check this invoice: 3 x 4 = 13")]})
+        task = HumanMessage("check this invoice: 3 x 4 = 13")
+        said = graph.invoke({"messages": [task]})
         print(said["messages"][-1].content)

@@ -50,10 +50,12 @@ async def answer(catalog: Catalog, url: str, name: str, task: str) -> str:
     print()
     if not stream.result.success:
         raise SystemExit(stream.result.errors[0].message)
-    return stream.result.output
+    return str(stream.result.output)
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 4:
+        raise SystemExit("usage: python local_model.py URL MODEL TASK")
     with Catalog.open("examples/workspace") as catalog:
         catalog.refresh()
         asyncio.run(answer(catalog, *sys.argv[1:4]))

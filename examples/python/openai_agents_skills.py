@@ -1,6 +1,6 @@
 """Skills as tools of the OpenAI Agents SDK."""
 
-from agents import Agent, Model, Runner, function_tool
+from agents import Agent, Model, Runner, Tool, function_tool
 
 from metier import Catalog
 
@@ -14,7 +14,7 @@ async def answer(catalog: Catalog, task: str, model: Model | str) -> str:
     def find_skills(task: str) -> str:
         """Skills that fit a task in words, best first."""
         with catalog.another() as own:
-            found = own.which(task, everything=False, include_untrusted=False).skills
+            found = own.which(task, everything=False, include_untrusted=False).named
             return "\n".join(f"{one.name}: {one.description}" for one in found)
 
     @function_tool
@@ -23,9 +23,9 @@ async def answer(catalog: Catalog, task: str, model: Model | str) -> str:
         with catalog.another() as own:
             return own.document(own.row("skill", name)).body
 
-    tools = [find_skills, read_skill]
+    tools: list[Tool] = [find_skills, read_skill]
     agent = Agent("assistant", instructions=INSTRUCTIONS, tools=tools, model=model)
-    return (await Runner.run(agent, task)).final_output
+    return str((await Runner.run(agent, task)).final_output)
 
 
 if __name__ == "__main__":

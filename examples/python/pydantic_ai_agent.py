@@ -29,12 +29,14 @@ async def answer(catalog: Catalog, task: str, model: Model | str) -> str:
     agent = pydantic_ai.Agent(
         model,
         instructions=[injection.text, SUPPORT.instructions],
-        tools=list(SUPPORT.functions.values()),
+        tools=[order_status],
     )
     return (await agent.run(task)).output
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        raise SystemExit("usage: python pydantic_ai_agent.py MODEL, such as openai:gpt-5")
     with Catalog.open("examples/workspace") as catalog:
         catalog.refresh()
-        print(asyncio.run(answer(catalog, "where is order 7?", sys.argv[1])))  # openai:gpt-5
+        print(asyncio.run(answer(catalog, "where is order 7?", sys.argv[1])))

@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterable
 from typing import TypeVar
 
+from metier.core.arguments import check_path, checked
 from metier.errors import InvalidDocumentError
 from metier.flow.reading import read_documents, read_skills
 from metier.values.documents import Ability, Document
@@ -22,6 +23,7 @@ __all__ = [
 ]
 
 
+@checked(directory=check_path)
 def load_abilities(directory: str | os.PathLike[str]) -> Loaded[Ability]:
     """The abilities of one folder, by path; the first of two with the same id counts."""
     loaded = load_folder("ability", directory)

@@ -249,6 +249,7 @@ def test_a_given_file_without_cases_or_that_is_not_there_is_a_problem(filled: Wo
     found = evaluated(filled, "empty.json", "missing.json")
     assert [one.file for one in found.problems] == ["empty.json", "missing.json"]
     assert found.problems[1].message == "No such file or directory"
+    assert (list(found.failed), found.passed) == ([], False)
 
 
 def test_a_given_file_outside_of_the_workspace_belongs_to_the_skill_beside_it(

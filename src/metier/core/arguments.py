@@ -1,12 +1,38 @@
 """Arguments of public methods: a wrong one raises `UsageError`, which says what is expected."""
 
 from collections.abc import Callable, Collection, Iterable
-from typing import Any
+from functools import partial, wraps
+from os import PathLike
+from typing import Any, ParamSpec, TypeVar
 
 from metier.core.nearest import did_you_mean
 from metier.errors import UsageError
 
 _LONGEST = 40
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+Check = Callable[[str, Any], None]
+"""Called with the name of an argument and what was given."""
+
+
+def checked(**checks: Check) -> Callable[[Callable[_P, _T]], Callable[_P, _T]]:
+    """Check the arguments with these names before a function is called."""
+
+    def decorated(function: Callable[_P, _T]) -> Callable[_P, _T]:
+        code = function.__code__
+        names = code.co_varnames[: code.co_argcount]
+
+        @wraps(function)
+        def call(*args: _P.args, **more: _P.kwargs) -> _T:
+            for name, given in (*zip(names, args, strict=False), *more.items()):
+                if name in checks:
+                    checks[name](name, given)
+            return function(*args, **more)
+
+        return call
+
+    return decorated
 
 
 def wrong_argument(name: str, wanted: str, given: object, hint: str = "") -> UsageError:
@@ -78,3 +104,67 @@ def check_listener(name: str, given: "Callable[..., Any] | None") -> None:
     if iscoroutinefunction(given) or iscoroutinefunction(type(given).__call__):
         hint = "async for event in catalog.stream(…)"
         raise UsageError(f"'{name}' must not be async: nothing awaits it", hint=hint)
+
+
+def check_number(name: str, given: Any, least: float, most: float) -> None:
+    is_number = isinstance(given, int | float) and not isinstance(given, bool)
+    if not is_number or not least <= given <= most:
+        raise wrong_argument(name, f"a number from {least:g} to {most:g}", given)
+
+
+def check_path(name: str, given: object) -> None:
+    if not isinstance(given, str | PathLike):
+        raise wrong_argument(name, "a path", given)
+
+
+def check_list(name: str, given: Any, wanted: str) -> None:
+    """Raise `UsageError` unless it is a collection of objects of the class `wanted`."""
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise wrong_argument(name, f"a list of {wanted}", given)
+    for one in given if isinstance(given, list | tuple) else ():
+        kind = type(one)
+        if kind.__name__ != wanted and wanted not in (base.__name__ for base in kind.__mro__):
+            message = f"'{name}' must be a list of {wanted}; {described(one)} is in it"
+            raise UsageError(message)
+
+
+# For `checked`
+
+
+def choice(choices: Collection[str]) -> Check:
+    return partial(check_choice, choices=choices)
+
+
+def count(least: int) -> Check:
+    return partial(check_count, least=least)
+
+
+def number(least: float, most: float) -> Check:
+    return partial(check_number, least=least, most=most)
+
+
+def texts(example: str) -> Check:
+    return partial(check_texts, example=example)
+
+
+def list_of(wanted: str) -> Check:
+    """`wanted` is the name of the class of the entries, which may take long to load."""
+    return partial(check_list, wanted=wanted)
+
+
+def optional(check: Check) -> Check:
+    def call(name: str, given: object) -> None:
+        if given is not None:
+            check(name, given)
+
+    return call
+
+
+def one_with(attribute: str, wanted: str) -> Check:
+    """For an object whose class takes long to load."""
+
+    def check(name: str, given: object) -> None:
+        if isinstance(given, type) or not hasattr(given, attribute):
+            raise wrong_argument(name, wanted, given)
+
+    return check

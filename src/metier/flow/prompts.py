@@ -8,7 +8,7 @@ from typing import cast
 
 from metier.config.capabilities import for_agent
 from metier.config.tokens import token_counter
-from metier.core.arguments import check_texts, wrong_argument
+from metier.core.arguments import check_choice, check_texts, wrong_argument
 from metier.core.budget import CountTokens
 from metier.core.nearest import did_you_mean
 from metier.core.relevance import time_of_day
@@ -28,7 +28,12 @@ from metier.inject.cards import NO_CARDS, CardPart, card_parts, fit_cards, is_si
 from metier.select.abilities import abilities_for_task
 from metier.select.cards import CardIndex, CardSelection, is_scorer, token_budget
 from metier.values.agents import AgentProfile
-from metier.values.capabilities import DEFAULT_MAX_TOKENS, InjectRequest, SelectionContext
+from metier.values.capabilities import (
+    DEFAULT_MAX_TOKENS,
+    SESSION_TYPES,
+    InjectRequest,
+    SelectionContext,
+)
 from metier.values.documents import Ability, Card
 from metier.values.files import Entry
 from metier.values.outcomes import Issue, has_errors
@@ -374,3 +379,5 @@ def _check(request: InjectRequest) -> None:
     for name, most in (("budget", request.budget), ("limit", request.limit)):
         if most is not None and not isinstance(most, int):
             raise wrong_argument(name, "a whole number or None", most)
+    if request.session_type not in SESSION_TYPES:
+        check_choice("session_type", request.session_type, SESSION_TYPES)

@@ -6,17 +6,28 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from metier.config.consent import check_encoder
-from metier.core.arguments import check_text
+from metier.core.arguments import (
+    check_optional_text,
+    check_text,
+    checked,
+    choice,
+    count,
+    list_of,
+    number,
+    one_with,
+    texts,
+)
 from metier.core.process import without_garbage_collection
 from metier.discover.roots import roots_for
 from metier.errors import UsageError
 from metier.flow.examples import Examples
+from metier.flow.host_methods import HostMethods
 from metier.flow.reading import read_document, read_reference
 from metier.index import documents
 from metier.index.skills import SkillRepository
 from metier.index.store import Store
 from metier.storage.database import IN_MEMORY
-from metier.values.files import Kind, Root
+from metier.values.files import KINDS, Kind, Root
 from metier.values.outcomes import Exclusion, Issue
 from metier.values.rows import Page, Row, shadowed
 
@@ -27,12 +38,8 @@ if TYPE_CHECKING:
     from metier.flow.encoding import Encoding
     from metier.flow.eval_drafts import Drafts
     from metier.flow.evaluating import EvaluatedCatalog
-    from metier.flow.host_skills import HostLooks, HostView, Verdict
-    from metier.flow.listing import HostListing
-    from metier.flow.measuring import Measured
     from metier.flow.overlap_map import OverlapMap
     from metier.flow.reviews import Reviews
-    from metier.flow.shown_skills import ShownTexts
     from metier.flow.usage import Question as UsageQuestion
     from metier.flow.usage import Rank
     from metier.flow.usage import Usage as SkillUsage
@@ -46,7 +53,11 @@ if TYPE_CHECKING:
     from metier.values.trust import Trust
 
 
-class Queries:
+_A_KIND = choice(KINDS)
+_A_ROW = one_with("handle", "a Row, such as catalog.row('skill', NAME)")
+
+
+class Queries(HostMethods):
     """Answers questions about documents."""
 
     store: Store
@@ -58,12 +69,14 @@ class Queries:
     _home: str
     _skills: SkillRepository
 
+    @checked(kind=_A_KIND, search=check_optional_text)
     def documents(
         self, kind: Kind, *, search: str | None = None, shadowed: bool = False
     ) -> list[Row]:
         """Documents of any kind, by name."""
         return documents.list_documents(self.store, kind, search=search, shadowed=shadowed)
 
+    @checked(kind=_A_KIND, text=check_text)
     def search(self, kind: Kind, text: str) -> list[Row]:
         """The documents that contain a text, best first, then those that fit its words."""
         from metier.index.search import search_documents  # few questions need it
@@ -76,6 +89,13 @@ class Queries:
 
         return self.encoding.task(text) if kind == "skill" else Task(text)
 
+    @checked(
+        kind=_A_KIND,
+        limit=count(1),
+        after=check_text,
+        search=check_optional_text,
+        capability=check_optional_text,
+    )
     def page(
         self,
         kind: Kind,
@@ -110,10 +130,12 @@ class Queries:
 
         return counts(self.store)
 
+    @checked(name=check_text)
     def skills_called(self, name: str) -> list[Row]:
         """The active skills with that name, with or without a team and a plugin before it."""
         return documents.skills_called(self.store, name)
 
+    @checked(row=_A_ROW)
     def document(self, row: Row, *, even_held: bool = False) -> "Document":
         """The whole document behind a row, read from its file. Raises `NotFoundError`.
 
@@ -123,12 +145,14 @@ class Queries:
             raise documents.no_such_document(self.store, row.kind, row.name, self.workspace)
         return read_document(row)
 
+    @checked(row=_A_ROW)
     def file_digests(self, row: Row) -> dict[str, str]:
         """The sha256 of the files of a skill that was reviewed, by name; else empty."""
         from metier.index.review_contents import file_digests  # few skills are reviewed
 
         return file_digests(self.store, row.path) if row.review else {}
 
+    @checked(row=_A_ROW)
     def package_of(self, row: Row) -> "Package":
         """Where a skill comes from and what came with it, as files beside it say."""
         from metier.discover.packages import package_of  # only `metier show` needs it
@@ -156,10 +180,12 @@ class Queries:
 
         return Reviews(self)
 
+    @checked(name=check_text)
     def reference(self, name: str) -> str:
         """A text that is only read on request. Raises `NotFoundError`."""
         return read_reference(self.workspace, name)
 
+    @checked(search=check_optional_text, capability=check_optional_text)
     def skills(
         self, *, search: str | None = None, capability: str | None = None, shadowed: bool = False
     ) -> list[Row]:
@@ -178,11 +204,13 @@ class Queries:
 
         return stored_agents(self.store)
 
+    @checked(skill=_A_ROW)
     def agents_naming(self, skill: Row) -> list[str]:
         """The ids of the agents whose `skills` name a skill."""
         names = {skill.name, skill.own_name, skill.handle}
         return [one.id for one in self.agents() if not names.isdisjoint(one.skills or ())]
 
+    @checked(kind=_A_KIND)
     def has(self, kind: Kind) -> bool:
         """Whether there is an active document of a kind."""
         sql = "SELECT 1 FROM document WHERE kind = ? AND state = 'active' LIMIT 1"
@@ -192,10 +220,12 @@ class Queries:
         """Changes whenever anyone writes to the catalog."""
         return self.store.version()
 
+    @checked(capability=check_text)
     def providers(self, capability: str) -> list[str]:
         """The names of the skills that declare `capability`."""
         return documents.providers(self.store, capability)
 
+    @checked(capability=check_text)
     def consumers(self, capability: str) -> list[str]:
         """The skills whose contracts require `capability`, or use it if available."""
         from metier.index.browse import consumers  # only pages need it
@@ -206,10 +236,12 @@ class Queries:
         """Every capability that an active skill declares, in ascending order."""
         return documents.capabilities(self.store)
 
+    @checked(file=check_text)
     def rows_of_file(self, file: str) -> list[Row]:
         """What the catalog has of a file, by its real path."""
         return documents.select_rows(self.store, "file = ?", [file])
 
+    @checked(kind=_A_KIND, wanted=check_text)
     def find(self, kind: Kind, wanted: str) -> Sequence[Row]:
         """The documents with that id, or else that name; the active first."""
         return documents.find_documents(self.store, kind, wanted)
@@ -240,6 +272,7 @@ class Queries:
         issues += [shadowed(row, shown) for row in documents.shadowed_documents(self.store)]
         return sorted(issues, key=lambda issue: (issue.path, issue.line, issue.column, issue.code))
 
+    @checked(row=_A_ROW)
     def issues_of(self, row: Row, shown: Callable[[str], str] = str) -> list[Issue]:
         """The findings of one document; `shown` writes paths in messages."""
         own = documents.document_issues(self.store, row.kind, row.path)
@@ -254,6 +287,7 @@ class Queries:
             for row in documents.excluded_documents(self.store)
         ]
 
+    @checked(kind=_A_KIND)
     def excluded_rows(self, kind: Kind) -> list[Row]:
         """The excluded documents of a kind, by path."""
         return [row for row in documents.excluded_documents(self.store) if row.kind == kind]
@@ -266,6 +300,7 @@ class Queries:
         """Equal on machines whose workspaces have equal documents."""
         return documents.documents_digest(self.store)
 
+    @checked(question=one_with("keeps_prompts", "a metier.types.UsageQuestion"))
     def usage(
         self,
         question: "UsageQuestion",
@@ -312,6 +347,13 @@ class Queries:
             lambda encoder: check_encoder(encoder, self.workspace, self.trust),
         )  # fmt: skip
 
+    @checked(
+        task=check_text,
+        limit=count(1),
+        team=check_optional_text,
+        required_capabilities=texts("web-search"),
+        exclude=texts("standard"),
+    )
     def select_agents(
         self,
         task: str,
@@ -324,13 +366,13 @@ class Queries:
         """The agents that fit a task, the best first, with the parts of each score."""
         from metier.select.agents import select_agents  # a refresh with nothing to do needs none
 
-        check_text("task", task)
         return select_agents(
             self.agents(), task, limit, team=team,
             required_capabilities=required_capabilities, exclude=exclude,
             chances=self.examples.agent_chances(task),
         )  # fmt: skip
 
+    @checked(files=texts("evals.json"), cases=list_of("EvalCase"), host=check_optional_text)
     def evaluate(
         self: "EvaluatedCatalog",
         files: Sequence[str] = (),
@@ -341,8 +383,8 @@ class Queries:
     ) -> "Evaluation":
         """Whether the right skills would be named, by `cases` and those in evaluation files.
 
-        Without either, the files of the workspace are found by their names. Raises `UsageError`
-        for an unknown host.
+        Without either, the files of the workspace are found by their names. A file that cannot be
+        read is in `problems`, and `passed` is false. Raises `UsageError` for an unknown host.
         """
         from metier.flow.evaluating import evaluate, read_cases  # few commands need it
 
@@ -350,6 +392,9 @@ class Queries:
         read.cases[:0] = cases
         return evaluate(self, read, host=host, on_progress=on_progress)
 
+    @checked(
+        skills=texts("pdf-tables"), least=number(0, 1), limit=count(1), host=check_optional_text
+    )
     def overlap(
         self,
         skills: Sequence[str] = (),
@@ -370,6 +415,7 @@ class Queries:
         with without_garbage_collection():
             return overlap_of(self.store, self.config.capabilities, question, rows, on_progress)
 
+    @checked(least=number(0, 1), host=check_optional_text)
     def overlap_map(self, *, least: float = 0.6, host: str | None = None) -> "OverlapMap":
         """Where skills are by their meaning, and which compete; cached until the catalog changes.
 
@@ -380,6 +426,7 @@ class Queries:
         with without_garbage_collection():
             return overlap_map(self.store, least, host)
 
+    @checked(skills=texts("pdf-tables"))
     def draft_cases(
         self, skills: Sequence[str] = (), *, on_progress: "OnProgress | None" = None
     ) -> "Drafts":
@@ -396,57 +443,14 @@ class Queries:
         """The file of every path in documents and findings."""
         return documents.files_by_path(self.store)
 
+    @checked(kind=_A_KIND, wanted=check_text)
     def excluded_path(self, kind: Kind, wanted: str) -> str:
         """The path of the excluded document whose id or name is `wanted`; else empty."""
         return documents.excluded_path(self.store, kind, wanted)
 
+    @checked(kind=_A_KIND)
     def names(self, kind: Kind, *, excluded: bool = False) -> list[str]:
         """Names of skills, ids of other documents; with `excluded`, also of excluded ones."""
         others = documents.excluded_documents(self.store) if excluded else ()
         named = [row.handle for row in others if row.kind == kind]
         return [*documents.names_of(self.store, kind), *named]
-
-    def listing(self, host: str, context: int | None = None) -> "HostListing":
-        """What a host shows the model of these skills, for a context of `context` tokens.
-
-        Raises `UsageError` for a host whose rule is not known.
-        """
-        from metier.flow.listing import listing_in  # few commands need it
-
-        with without_garbage_collection():
-            return listing_in(self.host_view(host), context)
-
-    def host_view(self, host: str) -> "HostView":
-        """How a host treats every skill. Raises `UsageError` for an unknown host."""
-        from metier.flow.listing import view_of  # few commands need it
-
-        return view_of(self.store, host, self.workspace, self._home)
-
-    def shown_texts(self, host: str) -> "ShownTexts":
-        """What a host shows the model of each skill; cached until the catalog changes.
-
-        Raises `UsageError` for an unknown host.
-        """
-        from metier.flow.shown_skills import shown_by  # few commands need it
-
-        with without_garbage_collection():
-            return self.store.cached(("shown", host), lambda: shown_by(self.host_view(host)))
-
-    def host_verdicts(self, host: str) -> "list[Verdict]":
-        """How a host treats every skill, those that need attention first. Raises `UsageError`."""
-        from metier.flow.listing import verdicts_of  # few commands need it
-
-        with without_garbage_collection():
-            return verdicts_of(self.host_view(host))
-
-    def host_looks(self) -> "HostLooks":
-        """How each host treats single skills; reads the settings of all hosts."""
-        from metier.flow.host_skills import HostLooks  # only pages need it
-
-        return HostLooks(self.store, self.workspace, self._home)
-
-    def measure_listing(self, found: "HostListing") -> "Measured":
-        """Start the user's own host once, offline, on a copy of the skills. Raises `UsageError`."""
-        from metier.flow.measuring import measure  # few commands need it
-
-        return measure(found, self.workspace, self._home)

@@ -3,7 +3,7 @@
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from metier.core.arguments import check_count, check_text
+from metier.core.arguments import check_count, check_text, checked, one_with
 from metier.errors import MetierError
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ class ReportMethods:
         files = ReportFiles(self.room) if self.room is not None else None
         return Reports(files, self.redactor)
 
+    @checked(resolution=one_with("full_report", "what catalog.resolve returned"))
     def keep_report(self, resolution: "Resolution", *, full: bool = False) -> str:
         """Store the report of a resolution; its path, or "" when it cannot be written."""
         return self.report_store.keep(resolution.full_report() if full else resolution.report)

@@ -6,7 +6,15 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 
 from metier.config import ALIAS_FILE, Config
-from metier.core.arguments import check_choice, check_flag, check_text, check_texts, wrong_argument
+from metier.core.arguments import (
+    check_choice,
+    check_count,
+    check_flag,
+    check_optional_text,
+    check_text,
+    check_texts,
+    wrong_argument,
+)
 from metier.core.arrays import Arrays, arrays_for, numpy_arrays, plain_arrays
 from metier.core.nearest import nearest_name
 from metier.core.timestamps import new_id, now_iso
@@ -276,6 +284,15 @@ def _check(request: ResolveRequest) -> None:
         check_choice("mode", request.mode, MODES)
     if not isinstance(request.policy, Mapping):
         raise wrong_argument("policy", "a mapping of strings", request.policy)
+    if type(request.depth) is not int or request.depth < 0:
+        check_count("depth", request.depth)
+    if request.only is not None:
+        check_texts("only", request.only, "pdf-tables")
+    for name, given in (("consumer", request.consumer), ("host", request.host)):
+        if given is not None and not isinstance(given, str):
+            check_optional_text(name, given)
+    if not isinstance(request.team, str):
+        check_text("team", request.team)
 
 
 def outcomes_problem(workspace: str) -> str:

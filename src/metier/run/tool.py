@@ -63,6 +63,19 @@ class ToolError(Exception):
         self.retryable = retryable
 
 
+def _check_name(name: object) -> None:
+    if not isinstance(name, str) or not _NAME.match(name):
+        raise UsageError(
+            f"'{name}' is not a valid tool name",
+            hint="1 to 64 letters (a-z, A-Z), digits, '_' and '-': @tool(name=…)",
+        )
+
+
+def _check_timeout(name: str, timeout: object) -> None:
+    if timeout is not None and not (isinstance(timeout, int | float) and timeout > 0):
+        raise UsageError(f"the time limit of tool '{name}' must be above 0 seconds")
+
+
 Call = Callable[[Any, ToolContext], Awaitable[Any]]
 Prepare = Callable[[dict[str, Any]], Any]
 
@@ -89,14 +102,8 @@ class Tool:
     _schema: Schema = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not _NAME.match(self.name):
-            raise UsageError(
-                f"'{self.name}' is not a valid tool name",
-                hint="1 to 64 letters (a-z, A-Z), digits, '_' and '-': @tool(name=…)",
-            )
-        is_number = isinstance(self.timeout, int | float)
-        if self.timeout is not None and not (is_number and self.timeout > 0):
-            raise UsageError(f"the time limit of tool '{self.name}' must be above 0 seconds")
+        _check_name(self.name)
+        _check_timeout(self.name, self.timeout)
         try:
             object.__setattr__(self, "_schema", Schema(self.schema, bounded=self.is_foreign))
         except UsageError as error:
@@ -183,6 +190,10 @@ def tool(
     """
     check_optional_text("name", name)
     check_optional_text("description", description)
+    if name is not None:
+        _check_name(name)
+    if timeout is not None and (isinstance(timeout, bool) or not isinstance(timeout, int | float)):
+        raise wrong_argument("timeout", "a number of seconds", timeout)
     options = {
         "name": name, "description": description, "timeout": timeout,
         "needs_consent": needs_consent,

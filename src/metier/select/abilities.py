@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 
+from metier.core.arguments import check_text, checked, list_of
 from metier.core.nearest import Nearest
 from metier.core.text import words
 from metier.errors import UsageError
@@ -26,6 +27,7 @@ def score_ability(ability: Ability, task: str, core: Iterable[str] = ()) -> Scor
     return _Scorer(task, frozenset(core)).scored([ability])[0]
 
 
+@checked(abilities=list_of("Ability"), task=check_text)
 def abilities_for_task(
     abilities: Iterable[Ability],
     task: str,

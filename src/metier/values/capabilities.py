@@ -10,6 +10,7 @@ from metier.values.outcomes import Issue
 DEFAULT_MAX_TOKENS = 10_000
 """For the abilities of a prompt, unless a profile or a request says otherwise."""
 DEFAULT_ABILITIES = 10
+SESSION_TYPES = ("main", "isolated")
 
 
 class InjectRequest(NamedTuple):

@@ -223,6 +223,11 @@ class Evaluation:
         return [result for result in self.results if result.is_scored and not result.passed]
 
     @property
+    def passed(self) -> bool:
+        """Whether cases count, all of them passed, and every file and name in them was found."""
+        return bool(self.scored) and not (self.failed or self.problems or self.unknown)
+
+    @property
     def unknown(self) -> Sequence[CaseResult]:
         """Cases that expect what is not in the catalog."""
         return [one for one in self.results if one.unknown]
