@@ -90,12 +90,23 @@ def empty_home(homes: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def trust(
     root: Path | str, *, speak: bool = False, environ: Mapping[str, str] | None = None
 ) -> str:
-    """Record that the user trusts a workspace as it is now; the digest of its power set."""
+    """Record that the user trusts a workspace as it is now; the digest of its powers."""
     environ = os.environ if environ is None else environ
     workspace = workspace_of(root)
     powers = power_set(read_settings(workspace, environ=environ), environ)
     TrustRecord(environ, workspace).put(workspace, Entry.of(powers, speak=speak))
     return powers.digest
+
+
+def load_config(
+    workspace: str,
+    *,
+    file: str | None = None,
+    environ: Mapping[str, str] = os.environ,
+    is_trusted: bool = False,
+) -> Config:
+    """The settings in force for a workspace."""
+    return read_settings(workspace, file=file, environ=environ).config(is_trusted=is_trusted)
 
 
 def record_of(root: Path | str, environ: Mapping[str, str] | None = None) -> Path:

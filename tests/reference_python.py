@@ -7,23 +7,23 @@ import re
 import textwrap
 from collections.abc import Callable, Iterator
 from functools import cached_property
+from importlib import import_module
 from typing import Any
 
 import metier
-from metier.flow.reading import Refreshed
-from metier.flow.run_stream import RunStream
+import metier.types
 from metier.mcp import asgi_app
-from metier.resolve.report import Resolution
-from metier.run.models import ProviderSettings, model_for
-from metier.testing import RecordedModel, ScriptedModel, Workspace, assertions
-from metier.values.agents import AgentMatch
-from metier.values.models import Message, ToolCall, ToolSpec
-from metier.values.resolution import Report
-from metier.values.rows import Row
-from metier.values.run_settings import ModelOptions
-from metier.values.runs import Failure, RunRow, Usage
-from metier.values.selection import Injection
-from metier.values.which import RankedDocument, Which
+from metier.rules import Rule, RuleFinding, RuleInput
+from metier.run.models import (
+    ModelOptions,
+    OfflineModel,
+    Price,
+    ProviderSettings,
+    model_for,
+    price_of,
+    using,
+)
+from metier.testing import CassetteError, RecordedModel, ScriptedModel, Workspace, assertions
 
 _WIDTH = 100
 _ERRORS = "## Errors\n\n"
@@ -39,44 +39,71 @@ def python_page(note: str) -> str:
     parts += [_function_text(f"## {name}", name, found[name]) for name in found.keys() - classes]
     parts[3:] = sorted(parts[3:], key=lambda text: (not text.startswith("## Catalog\n"), text))
     parts.append(_errors_text(errors))
-    parts += [f"## What methods return\n\n{_ABOUT_RETURNED}", *map(_returned_text, _RETURNED)]
+    parts += [f"## metier.types\n\n{_ABOUT_TYPES}", *map(_type_section, metier.types.__all__)]
     for module, about, members in _ELSEWHERE:
         parts += [f"## {module}\n\n{about}\n", *map(_member_text, members)]
     return "\n".join(parts)
 
 
 _INTRODUCTION = """\
-Import these names from `metier`, and those of the last three sections from where they say. The
-guide is [Python](../python.md). Names that are not on this page may change in any version; one of
-these warns first ([versions](../install.md#versions)).
+Import these names from `metier`, and those of the last sections from where they say. The guide is
+[Python](../python.md). Names that are not on this page may change in any version; one of these
+warns first ([versions](../install.md#versions)).
 """
-_ABOUT_RETURNED = "Their fields are part of the interface; the modules of these classes are not.\n"
-_RETURNED = (
-    AgentMatch, Failure, Injection, Message, RankedDocument, Refreshed, Report, Resolution, Row,
-    RunRow, RunStream, ToolCall, ToolSpec, Usage, Which,
-)  # fmt: skip
+_ABOUT_TYPES = """\
+What methods take and return, for annotations: `from metier.types import Which`. The fields are part
+of the interface; the modules in which metier keeps these classes are not.
+"""
 _ELSEWHERE: list[tuple[str, str, list[Any]]] = [
     (
         "metier.testing",
         "Beside the fixtures of the pytest plugin ([tests](../python.md#test)). `Message`,"
         " `ModelReply`,\n`ModelRequest` and `ToolCall` can be imported from here, too.",
         [
-            RecordedModel, ScriptedModel, Workspace, assertions.assert_injected,
+            CassetteError, RecordedModel, ScriptedModel, Workspace, assertions.assert_injected,
             assertions.assert_not_injected, assertions.assert_silent, assertions.assert_which,
         ],
     ),
-    ("metier.mcp", "For applications that serve a catalog ([MCP](../mcp.md)).", [asgi_app]),
+    (
+        "metier.mcp",
+        "For applications that serve a catalog, a `McpApp` ([MCP](../mcp.md)).",
+        [asgi_app],
+    ),
     (
         "metier.run.models",
         "Models by name, for programs that hand over an object ([models](../agents.md#models)).",
-        [ModelOptions, ProviderSettings, model_for],
+        [ModelOptions, OfflineModel, Price, ProviderSettings, model_for, price_of, using],
+    ),
+    (
+        "metier.rules",
+        "For packages that bring lint rules ([rules](../own-rules.md)).",
+        [Rule, RuleFinding, RuleInput],
     ),
 ]  # fmt: skip
 
 
-def _returned_text(one: type) -> str:
-    """Without the methods that only metier calls."""
-    return _class_text(one.__name__, one, "###", _is_read)
+def _type_section(name: str) -> str:
+    """A class without the methods that only metier calls; of an alias, what it stands for."""
+    one = getattr(metier.types, name)
+    if inspect.isclass(one) and one.__name__ == metier.types.name_at_home(name):
+        return _class_text(name, one, "###", _is_read)
+    return f"### {name}\n\n```python\n{name} = {_alias_text(name)}\n```\n"
+
+
+def _alias_text(name: str) -> str:
+    """What an alias stands for, as it is written in its module."""
+    module = import_module(f"metier.{metier.types.HOMES[name]}")
+    for node in ast.walk(ast.parse(inspect.getsource(module))):
+        if isinstance(node, ast.AnnAssign) and node.value is not None:
+            target: ast.expr = node.target
+        elif isinstance(node, ast.Assign):
+            target = node.targets[0]
+        else:
+            continue
+        if isinstance(target, ast.Name) and target.id == name:
+            assert node.value is not None
+            return _quoted_as_source(ast.unparse(node.value))
+    raise AssertionError(f"{name} is not written in {module.__name__}")
 
 
 def _is_read(member: Any) -> bool:
@@ -119,13 +146,19 @@ def _class_text(
 
 def _fields(one: type) -> Iterator[str]:
     """The fields with their defaults and docstrings as they are written, those of bases too."""
-    for base in reversed(one.__mro__ if _has_fields(one) else ()):
+    for base in reversed(one.__mro__):
         if base.__module__.startswith("metier."):
             written = ast.parse(textwrap.dedent(inspect.getsource(base))).body[0]
             assert isinstance(written, ast.ClassDef)
             for line, after in zip(written.body, [*written.body[1:], None], strict=True):
-                if isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name):
+                if not isinstance(line, ast.AnnAssign) or not isinstance(line.target, ast.Name):
+                    continue
+                if _has_fields(one) or _is_docstring(after):
                     yield from _field(line.target.id, line, after)
+
+
+def _is_docstring(line: ast.stmt | None) -> bool:
+    return isinstance(line, ast.Expr) and isinstance(line.value, ast.Constant)
 
 
 def _has_fields(one: type) -> bool:

@@ -157,8 +157,10 @@ Options override environment variables, which override `metier.toml` in the work
 overrides `[tool.metier]` in `pyproject.toml`, which overrides `metier/metier.toml` in your
 configuration folder (`$XDG_CONFIG_HOME`, else `~/.config`). `--config FILE` replaces all files.
 Each key is taken whole from the first of these that has it; tools, servers, providers, probes and
-mounts are merged by name. An unknown key or a wrong type stops the command with exit code 2
-(`metier hook stats` shows it and continues).
+mounts are merged by name. An unknown key or a wrong value stops the command with exit code 2
+(`metier hook stats` shows it and continues). A power with a wrong value that is ignored, as in a
+workspace that you have not trusted, is named instead, and stops `metier trust`; `[capabilities]` is
+checked in any case.
 
 The class says what a setting does in a workspace that you have not trusted
 ([security](../security.md)). `comfort`: it applies, but only to the workspace's own documents.

@@ -28,6 +28,7 @@ MAY_IMPORT = {
     "rules": GROUND,
     "load": (*GROUND, *STAGES, "flow"),
     "catalog": (*GROUND, *STAGES, "flow"),
+    "types": (*GROUND, *STAGES, "flow"),
     "hook": GROUND,
     "install": (*GROUND, *ABOVE_THE_STAGES),
     "serving": (*GROUND, *ABOVE_THE_STAGES),

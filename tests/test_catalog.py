@@ -202,8 +202,11 @@ def test_settings_of_the_workspace_are_read(workspace: Workspace) -> None:
     workspace.skill("b")
     workspace.write("metier.toml", 'disabled = ["b"]\n')
     with Catalog.open(workspace.root) as catalog:
-        catalog.refresh()
+        excluded = catalog.refresh().excluded
         assert catalog.names("skill") == ["a"]
+    assert [(one.path, one.detail) for one in excluded] == [
+        ("skills/b/SKILL.md", "by 'disabled' in the settings")
+    ]
 
 
 def test_a_document_is_read_from_its_file(workspace: Workspace, catalog: Catalog) -> None:
@@ -336,7 +339,7 @@ def test_every_exclusion_says_why(workspace: Workspace) -> None:
     with Catalog.open(workspace.root) as catalog:
         details = {one.reason: one.detail for one in catalog.refresh().excluded}
     assert details == {
-        "disabled": "by 'disabled' in the settings, or by its own 'enabled: false'",
+        "disabled": "by its own 'enabled: false'",
         "unparseable": "the file is empty",
         "duplicate-content": "copy of copy/SKILL.md",
         "unreadable": "a named pipe where a file should be",

@@ -18,7 +18,8 @@ from tools.words.pack import LARGEST_SCALE, RELATED, pack
 from tools.words.texts import Document, read_document, short_texts, split_words
 
 from metier.core.stems import stems
-from metier.core.word_table import WordTable, cosine
+from metier.core.word_table import WordTable
+from nearness import cosine
 from word_folder import ABOUT, DIMENSIONS, SAME, encode, write_folder
 
 SCRIPT = ROOT / "tools" / "make_word_table.py"

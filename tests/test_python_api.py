@@ -1,8 +1,16 @@
 """Agents, tools and runs from Python: the public names of `metier`."""
 
 import asyncio
+import builtins
+import collections.abc
 import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
 import traceback
+import typing
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -12,7 +20,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import metier
-from conftest import Workspace
+import metier.mcp
+import metier.rules
+import metier.run.models
+import metier.testing
+import metier.types
+from conftest import REPOSITORY, Workspace
 from metier import (
     Agent,
     Catalog,
@@ -557,3 +570,30 @@ def test_a_closed_catalog_answers_nothing(workspace: Workspace, question: Any) -
     with pytest.raises(StoreError, match="is closed") as caught:
         question(catalog)
     assert caught.value.hint == "open another"
+
+
+def test_every_type_in_the_reference_can_be_imported() -> None:
+    """Those of arguments, of results, and of their fields, but for what only metier reads."""
+    page = (REPOSITORY / "docs" / "reference" / "python.md").read_text()
+    blocks = "\n".join(re.findall(r"^```python\n(.*?)^```", page, re.M | re.S))
+    code = re.sub(r"#.*|\"[^\"\n]*\"|'[^'\n]*'", "", blocks)
+    named = set(re.findall(r"(?<![\w.])[A-Z][a-z]\w*", code))
+    homes = [builtins, typing, collections.abc, os, pathlib]
+    homes += [metier, metier.types, metier.testing, metier.mcp, metier.run.models, metier.rules]
+    public = {name for home in homes for name in (getattr(home, "__all__", None) or dir(home))}
+    assert len(named) > 100
+    inner = {"Call", "Compared", "Difference", "Host", "HostSettings", "HostSkill", "Listing"}
+    inner |= {"MappingProxyType", "Prepare", "Reading", "Sent", "State"}
+    assert named - public == inner
+
+
+def test_the_types_are_there_under_their_names_sorted_and_loaded_on_demand() -> None:
+    assert metier.types.__all__ == sorted(metier.types.HOMES)
+    for name in metier.types.__all__:
+        assert getattr(metier.types, name) is not None
+    assert set(metier.types.__all__).isdisjoint(metier.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'Whihc'"):
+        _ = metier.types.Whihc
+    code = "import sys, metier.types; print([name for name in sys.modules if 'metier.' in name])"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert shown.stdout.strip() == "['metier.types']"

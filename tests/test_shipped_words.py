@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from metier.core.stems import stems
-from metier.core.word_table import SHIPPED, WordTable, cosine, shipped_table
+from metier.core.word_table import SHIPPED, WordTable, shipped_table
+from nearness import cosine
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 PAGE = (REPOSITORY / "docs" / "words.md").read_text()

@@ -12,6 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from metier.catalog import Catalog
+from metier.cli import run
+from metier.errors import UsageError, install_hint
+from metier.mcp import asgi_app
+
 ROOT = Path(__file__).parent.parent
 SETS = ("demo", "fuzz", "pip", "release", "site", "test")
 _PIN = re.compile(r"([\w.-]+)==([^\s;\\]+)")
@@ -147,3 +152,17 @@ def test_the_page_on_installing_lists_every_extra() -> None:
     assert re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE) == sorted(
         extras.keys() - {"bench", "dev"}
     )
+
+
+def test_what_metrics_of_the_mcp_server_need_comes_with_the_extra_that_the_error_names(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setitem(sys.modules, "prometheus_client", None)
+    assert run(["mcp", "--http", "--metrics", "--root", str(tmp_path)]) == 2
+    with Catalog.open(tmp_path) as catalog, pytest.raises(UsageError) as raised:
+        asgi_app(catalog, token="", metrics=True)
+    assert raised.value.hint == install_hint("mcp")
+    assert f"hint: {install_hint('mcp')}" in capsys.readouterr().err
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extra = project["optional-dependencies"]["mcp"]
+    assert any(one.startswith("prometheus-client") for one in extra)

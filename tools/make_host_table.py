@@ -51,6 +51,9 @@ Row: TypeAlias = "tuple[KeyType, tuple[str, ...], bool]"
 def table_text() -> str:
     """The source of the table."""
     ignoring = [host.name for host in HOSTS.values() if host.loading and not honours(host, SWITCH)]
+    by_folder = [
+        host.name for host in HOSTS.values() if host.loading and host.loading.name == "folder"
+    ]
     folders = [[one.label, one.folder] for one in sorted(_folders(), key=_rank)]
     return _HEAD + "\n".join(
         [
@@ -60,6 +63,8 @@ def table_text() -> str:
             '"""Host → its events, the usual first; the key of an answer; if it has a prompt."""',
             f"IGNORE_THE_SWITCH = frozenset({_python(ignoring)})",
             '"""Hosts that let the model start a skill with `disable-model-invocation: true`."""',
+            f"NAME_BY_FOLDER = frozenset({_python(by_folder)})",
+            '"""Hosts that call a skill by its folder, whatever name its front matter has."""',
             f"NAMES = {_python(list(HOSTS))}",
             "FOLDERS: tuple[tuple[str, str], ...] = (",
             *(f"    {_python(one)}," for one in folders),

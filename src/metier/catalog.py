@@ -12,7 +12,6 @@ from metier.config.secret_values import redactor_for
 from metier.discover.roots import roots_for
 from metier.errors import DamagedError
 from metier.flow.boundary import RECORD, Boundary, open_boundary, untrusted_error
-from metier.flow.boundary import workspace_of as workspace_of
 from metier.flow.catalog_reading import CatalogReading
 from metier.flow.queries import Queries
 from metier.flow.reading import Refreshed as Refreshed
@@ -92,7 +91,7 @@ class Catalog(Queries, RunMethods, ReportMethods):
     ) -> Self:
         """Open the catalog of the workspace around `root`, or one in memory outside a workspace.
 
-        `trust` is `record` (see `metier trust`), `none`, or the digest of a power set. A given
+        `trust` is `record` (see `metier trust`), `none`, or the digest of powers. A given
         `config` counts as a whole. Raises `ConfigError` and `StoreError`.
         """
         return cls.within(open_boundary(root, config, trust), home=home or "")
@@ -374,7 +373,8 @@ class Catalog(Queries, RunMethods, ReportMethods):
         """
         from metier.flow import which  # few commands need it
 
-        row, config = self.skill_meant(expect) if expect else None, self.config
+        row = which.expected_skill(self, expect, host) if expect else None
+        config = self.config
         question = which.SkillQuestion(task, host, limit, include_untrusted)
         encoding = self.encoding if config.encoder is not None else None
         found = which.which_comes(

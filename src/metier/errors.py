@@ -3,8 +3,8 @@
     MetierError                   base class of all others
     ├── UsageError                invalid argument; nothing was done           exit 2
     ├── ConfigError               invalid setting; nothing was done            exit 2
+    ├── NotFoundError             what was named is not there                  exit 2
     ├── TrustError                the workspace is not trusted for this        exit 3
-    ├── NotFoundError             no document has that id or name              exit 1
     ├── InvalidDocumentError      a strict load found errors in a document     exit 1
     ├── ContractError             unusable DCI contract                        exit 1
     ├── SourceError               a source of cards cannot be read             exit 1
@@ -71,6 +71,7 @@ class TrustError(MetierError):
 
 
 class NotFoundError(MetierError):
+    exit_code = 2
     default_code = "NOT_FOUND"
 
 

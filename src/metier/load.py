@@ -50,7 +50,9 @@ def collect(entries: Iterable[Entry]) -> Loaded[Document]:
         issues.extend(entry.issues)
         document = entry.document
         if entry.reason or document is None:
-            excluded.append(Exclusion.of(entry.found.path, entry.reason, entry.issues))
+            excluded.append(
+                Exclusion.of(entry.found.path, entry.reason, entry.issues, is_off=entry.is_off)
+            )
         elif document.id in items:
             issues.append(same_id(document.id, document.path, items[document.id].path))
         else:

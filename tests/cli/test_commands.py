@@ -437,7 +437,7 @@ def test_the_agent_that_is_built_in_is_named_and_has_no_file(
     listed = metier("list", "agents")
     assert (listed.out, "'standard' is built in" in listed.err) == ("", True)
     shown = metier("show", "agent", "standard")
-    assert (shown.code, "is built in and has no file" in shown.err) == (1, True)
+    assert (shown.code, "is built in and has no file" in shown.err) == (2, True)
     text = "agentId: standard\ndescription: Ours.\nsystemPrompt: Work.\n"
     workspace.write("agents/standard.yaml", text)
     assert "built in" not in metier("list", "agents").err

@@ -1,5 +1,6 @@
 """`metier doctor` on what a workspace may do, and on state that version 0.1 left behind."""
 
+import json
 import os
 import subprocess
 from pathlib import Path
@@ -71,3 +72,45 @@ def test_a_damaged_history_is_a_warning(
     shown = " ".join(checks(workspace, capsys).split())
     assert "is not a reliability file of version 1" in shown
     assert "move the file away" in shown
+
+
+def test_settings_that_stop_lint_are_named(
+    workspace: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    workspace.write("metier.toml", '[lint]\nignore = ["ZZ9"]\nplugins = ["nosuch"]\n')
+    workspace.trust()
+    assert run(["doctor", "--root", str(workspace.root), "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    told = [
+        one["detail"] for one in found if (one["name"], one["verdict"]) == ("settings", "error")
+    ]
+    assert [one.partition(" (")[0] for one in told] == [
+        "unknown code 'ZZ9'",
+        "no installed package has lint rules called 'nosuch'",
+    ]
+
+
+def test_wrong_powers_of_an_untrusted_workspace_are_named(
+    workspace: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    workspace.write("metier.toml", 'mounts = ["../x"]\n[selection]\nscorer = "learnd"\n')
+    told = checks(workspace, capsys)
+    assert "'mounts' must be a list of tables" in told
+    assert "'selection.scorer' must be one of spec, learned, not 'learnd'" in told
+    assert run(["list", "--root", str(workspace.root)]) == 0
+    note = capsys.readouterr().err
+    assert "also wrong: 'mounts' must be a list of tables" in note
+    assert ", and 1 more (metier doctor)" in note
+
+
+@pytest.mark.parametrize(("mode", "is_told"), [("loud", True), ("monitor", False), ("", False)])
+def test_a_mode_of_the_environment_that_nobody_knows_is_named(
+    workspace: Workspace,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    mode: str,
+    is_told: bool,
+) -> None:
+    monkeypatch.setenv("METIER_CAPABILITIES", mode)
+    told = "METIER_CAPABILITIES is 'loud', which hooks take as monitor"
+    assert (told in checks(workspace, capsys)) is is_told

@@ -185,7 +185,7 @@ def test_settings_that_would_take_too_long(one: Workspace, text: str, message: s
         2,
         f"error: not valid TOML: {message} (CONFIG_INVALID)",
         f"  {os.path.realpath(file)}",
-        "hint: correct the file there",
+        "hint: correct that line of the file",
     )
 
 
@@ -219,7 +219,7 @@ def test_settings_that_are_no_toml(one: Workspace, command: tuple[str, ...]) -> 
     finished = metier(one.root, *command)
     first, where, hint = finished.stderr.splitlines()
     assert first.startswith("error: not valid TOML: ")
-    assert hint == "hint: correct the file there"
+    assert hint == "hint: correct that line of the file"
     assert "line 1, column 6" in first
     assert where == f"  {os.path.realpath(file)}"
     assert (finished.returncode, finished.stdout) == (2, "")
@@ -265,7 +265,7 @@ def test_a_document_that_does_not_exist_has_a_nearest_neighbour(one: Workspace) 
     metier(one.root, "refresh")
     assert_refused(
         metier(one.root, "show", "skill", "ome"),
-        1,
+        2,
         "error: no skill is called 'ome' (NOT_FOUND)",
         f"  {os.path.realpath(one.root)}",
         "hint: did you mean 'one'?",
@@ -280,7 +280,7 @@ def test_a_skill_that_is_left_out_is_told_with_the_reason(one: Workspace, wanted
     size, limit = 100_000_000, LARGEST["skill"]
     assert_refused(
         metier(one.root, "show", "skill", wanted),
-        1,
+        2,
         f"error: skill '{wanted}' is excluded: the file has {size} bytes, the limit is {limit}"
         " (NOT_FOUND)",
         f"  {one.root}/skills/huge/SKILL.md",
@@ -310,13 +310,13 @@ def test_every_document_that_is_left_out_is_told_with_the_reason(
     finished = metier(one.root, "show", kind, wanted)
     assert finished.stderr.startswith(f"error: {kind} '{wanted}' is excluded: {why}")
     assert "did you mean" not in finished.stderr
-    assert finished.returncode == 1
+    assert finished.returncode == 2
 
 
 def test_a_code_that_does_not_exist(workspace: Workspace) -> None:
     finished = metier(workspace.root, "explain", "QQ999")
     lines = "error: unknown code 'QQ999' (NOT_FOUND)", "hint: metier explain lists all codes"
-    assert_refused(finished, 1, *lines)
+    assert_refused(finished, 2, *lines)
 
 
 @pytest.mark.parametrize("command", ["list", "refresh", "init"])
@@ -615,7 +615,7 @@ def test_force_color_colours_a_pipe_unless_no_color_is_set(
     workspace: Workspace, environment: dict[str, str], is_coloured: bool
 ) -> None:
     failed = run_here(workspace.root, "show", "skill", "missing", **environment)
-    assert failed.returncode == 1
+    assert failed.returncode == 2
     assert ("\x1b[" in failed.stderr) is is_coloured
 
 
@@ -640,3 +640,19 @@ def test_an_error_of_the_system_names_the_file(
         "error: decisions.jsonl: it is not a regular file (SYSTEM)",
         f"  {state / 'decisions.jsonl'}",
     )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [
+        (("lint", "--host", "claude"), "claude-code"),
+        (("import", "--from", "cursor"), "cursor-rules"),
+        (("list", "skils"), "skills"),
+    ],
+)
+def test_a_value_that_is_nearly_right_gets_the_right_one_as_hint(
+    workspace: Workspace, arguments: tuple[str, ...], meant: str
+) -> None:
+    finished = metier(workspace.root, *arguments)
+    assert finished.returncode == 2
+    assert finished.stderr.splitlines()[-1] == f"hint: did you mean '{meant}'?"

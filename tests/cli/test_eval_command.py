@@ -183,6 +183,13 @@ def test_another_setting_is_compared_on_the_same_cases(shop: Workspace) -> None:
     assert [row[1] for row in rows(done, "better")] == [PDF]
 
 
+def test_a_case_that_teaches_is_not_compared_since_it_is_not_scored(shop: Workspace) -> None:
+    case = {"task": PDF, "skills": ["papers"], "training": True}
+    shop.write("one/cases.json", json.dumps([case, {"task": "draw", "skills": ["charts"]}]))
+    done = evaluate(shop, "one/cases.json", "--against-setting", "skillThreshold=1000")
+    assert "1 case not compared: not scored here or in skillThreshold=1000\n" in done.stderr
+
+
 @pytest.mark.parametrize("bad", ["skillThreshold", "nothing=1", "skillThreshold=x", "=1"])
 def test_a_wrong_setting_to_compare_with_is_said(shop: Workspace, bad: str) -> None:
     done = evaluate(shop, "--against-setting", bad)
@@ -214,7 +221,7 @@ def test_a_commit_is_compared_and_the_files_stay_as_they_are(repository: Workspa
 
 def test_what_is_no_commit_is_said(repository: Workspace) -> None:
     done = evaluate(repository, "--against", "nowhere")
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "'nowhere' is neither a folder nor a commit here" in done.stderr
 
 

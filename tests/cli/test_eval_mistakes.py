@@ -47,9 +47,10 @@ def test_a_given_folder_is_read_and_one_without_cases_is_an_error(shop: Workspac
 
 def test_a_command_that_is_misspelt_is_hinted_at(shop: Workspace) -> None:
     done = evaluate(shop, "histroy")
-    assert done.returncode == 1
-    assert "error: histroy: No such file or directory\n" in done.stderr
-    assert "hint: did you mean 'metier eval history'?\n" in done.stderr
+    assert done.returncode == 2
+    assert done.stderr == (
+        "error: there is no file 'histroy' (NOT_FOUND)\nhint: did you mean 'metier eval history'?\n"
+    )
 
 
 def test_a_setting_that_is_misspelt_gets_a_hint(shop: Workspace) -> None:

@@ -220,6 +220,18 @@ def test_an_entry_that_somebody_wrote_counts_as_installed(hook: Hook, workspace:
     ]
 
 
+def test_a_backup_that_stays_since_the_user_edited_the_file_is_told(
+    hook: Hook, workspace: Workspace
+) -> None:
+    file = workspace.write(".claude/settings.json", '{"model": "opus"}')
+    hook("install", "claude-code")
+    file.write_text(file.read_text().replace("opus", "sonnet"))
+    assert hook("uninstall", "claude-code").err.splitlines() == [
+        f"wrote {file}",
+        f"left {file}.metier-backup: the file before the first install",
+    ]
+
+
 def test_an_entry_that_comes_back_is_told(hook: Hook, workspace: Workspace) -> None:
     entry = {"type": "command", "command": "/old/metier hook codex"}
     text = json.dumps({"hooks": {"UserPromptSubmit": [{"hooks": [entry]}]}})

@@ -15,6 +15,7 @@ from cli.printed import Printed, write_log
 from conftest import Workspace
 from flow.decisions import START, decision, injecting, verdict
 from metier.cli import run
+from metier.storage.hook_files import LOG
 from metier.storage.places import user_room
 
 SCHEMA = json.loads(
@@ -449,6 +450,17 @@ def test_decisions_are_one_line_each_the_latest_last(workspace: Workspace, stats
     )
 
 
+def test_a_failed_decision_is_shown_with_the_reason_in_the_log(
+    workspace: Workspace, stats: Stats
+) -> None:
+    write_log(workspace.root, decision(5, error="ValueError"), decision(9, error="ValueError"))
+    line = b"2025-11-15T15:10:46+0000 claude-code: ValueError: there is no prompt\n"
+    (workspace.state / LOG).write_bytes(line)
+    first, second = stats("decisions").out.splitlines()
+    assert first.endswith("\terror: ValueError: there is no prompt")
+    assert second.endswith("\terror: ValueError")
+
+
 def test_twenty_are_shown_or_as_many_as_are_wanted(workspace: Workspace, stats: Stats) -> None:
     write_log(workspace.root, *(decision(number) for number in range(30)), b"broken")
     shown = stats("decisions")
@@ -502,7 +514,7 @@ def test_a_label_of_an_unknown_decision_is_refused(workspace: Workspace, stats: 
     write_log(workspace.root, decision(1))
     before = files(workspace)
     shown = stats("label", "zzzzzz", "right")
-    assert (shown.code, shown.out) == (1, "")
+    assert (shown.code, shown.out) == (2, "")
     assert shown.err.splitlines()[0] == "error: no decision is called 'zzzzzz' (NOT_FOUND)"
     assert shown.err.splitlines()[-1] == f"hint: the latest: {decision(1)['id']}"
     assert files(workspace) == before

@@ -87,11 +87,11 @@ def _import(workspace: Workspace, *options: str) -> list[dict[str, Any]]:
 def test_every_kind_of_document_is_imported_once(foreign: Workspace) -> None:
     rows = _import(foreign)
     assert {row["source"]: row["target"] for row in rows if row["target"]} == {
-        ".claude/commands/team/review.md": "skills/team-review/SKILL.md",
+        ".claude/commands/team/review.md": ".claude/skills/team-review/SKILL.md",
         ".claude/agents/reviewer.md": "agents/code-reviewer.md",
-        ".cursor/rules/manual.mdc": "skills/manual/SKILL.md",
+        ".cursor/rules/manual.mdc": ".cursor/skills/manual/SKILL.md",
         ".cursor/rules/style.mdc": "abilities/style.md",
-        ".cursor/rules/typescript.mdc": "skills/typescript/SKILL.md",
+        ".cursor/rules/typescript.mdc": ".cursor/skills/typescript/SKILL.md",
         "AGENTS.md": "abilities/testing-the-shop.md",
         "skills/tables/SKILL.md": "skills/tables/SKILL.md",
     }
@@ -103,13 +103,59 @@ def test_every_kind_of_document_is_imported_once(foreign: Workspace) -> None:
 
 def test_what_is_not_mapped_is_said_with_its_reason(foreign: Workspace) -> None:
     rows = {row["target"]: row for row in _import(foreign, "--dry-run") if row["target"]}
-    assert rows["skills/team-review/SKILL.md"]["unmapped"] == [
+    assert rows[".claude/skills/team-review/SKILL.md"]["unmapped"] == [
         {"key": "color", "reason": "skills have no such key"}
     ]
     assert [one["key"] for one in rows["agents/code-reviewer.md"]["unmapped"]] == ["tools", "model"]
     assert rows["skills/tables/SKILL.md"]["unmapped"][0]["key"] == "alwaysApply"
     reasons = [row["reason"] for row in _import(foreign, "--dry-run") if not row["target"]]
     assert "the text before its first section stays where it is" in reasons
+
+
+def test_the_report_says_what_was_mapped_to_what_and_which_hosts_read_it(
+    foreign: Workspace,
+) -> None:
+    foreign.write(".cursor/rules/both.mdc", "---\nglobs: '*.py'\nalwaysApply: true\n---\nDo.\n")
+    shown = metier(foreign, "import", "--dry-run").stdout
+    hosts = "Claude Code, Copilot CLI, Cursor, opencode"
+    assert (
+        ".claude/commands/team/review.md → .claude/skills/team-review/SKILL.md\n"
+        "    kept: description, argument-hint, allowed-tools\n"
+        "    not kept: color: skills have no such key\n"
+        "    note: only the user starts it, with /team-review\n"
+        f"    read by: metier, {hosts}\n"
+    ) in shown
+    assert (
+        ".cursor/rules/typescript.mdc → .cursor/skills/typescript/SKILL.md\n"
+        "    kept: globs as paths\n"
+        "    not kept: alwaysApply: no skill always applies\n"
+        "    read by: metier, Cursor\n"
+    ) in shown
+    assert "    kept: name as agentId, description\n" in shown
+    assert "abilities/both.md\n    not kept: globs: an ability is not for some files only" in shown
+    assert "    read by: metier\n" in shown
+
+
+def test_what_a_host_typed_or_loaded_is_still_there_for_it(foreign: Workspace) -> None:
+    _import(foreign)
+    for host, path in (
+        ("claude-code", ".claude/skills/team-review/SKILL.md"),
+        ("cursor", ".cursor/skills/typescript/SKILL.md"),
+    ):
+        rows = json.loads(metier(foreign, "doctor", "--host", host, "--json").stdout)
+        [state] = [row["state"] for row in rows if row["path"] == path]
+        assert state in ("loads", "never-shown")
+
+
+def test_skills_are_written_into_the_folder_that_was_asked_for(foreign: Workspace) -> None:
+    rows = _import(foreign, "--to", ".agents/skills", "--from", "cursor-rules")
+    row = next(row for row in rows if row["source"].endswith("typescript.mdc"))
+    assert row["target"] == ".agents/skills/typescript/SKILL.md"
+    assert "codex" in row["hosts"]
+    assert (foreign.root / row["target"]).exists()
+    outside = metier(foreign, "import", "--to", "../skills")
+    assert outside.returncode == 2
+    assert "a folder of the workspace" in outside.stderr
 
 
 def test_nothing_is_written_with_dry_run_and_nothing_is_replaced(foreign: Workspace) -> None:
@@ -152,7 +198,7 @@ def test_the_file_that_took_the_name_is_said(workspace: Workspace) -> None:
     workspace.write(".claude/commands/team/review.md", "Second.")
     workspace.write("AGENTS.md", "## Tests\n\nOnce.\n\n## Tests\n\nTwice.\n")
     reasons = [row["reason"] for row in _import(workspace, "--dry-run") if row["reason"]]
-    first = "skills/team-review/SKILL.md is made of .claude/commands/team-review.md already"
+    first = ".claude/skills/team-review/SKILL.md is made of .claude/commands/team-review.md already"
     second = "abilities/tests.md is made of another section already"
     assert reasons == [f"{first}; rename one", f"{second}; rename one"]
 
@@ -166,13 +212,14 @@ def test_a_command_that_only_its_user_started_loses_nothing() -> None:
 
 def test_the_documents_say_what_the_files_said(foreign: Workspace) -> None:
     _import(foreign)
-    skill = _front_matter(foreign.root / "skills/team-review/SKILL.md")
+    skill = _front_matter(foreign.root / ".claude/skills/team-review/SKILL.md")
     assert skill["description"] == "Review the open pull request: tests first"
     assert (skill["argument-hint"], skill["disable-model-invocation"]) == ("[number]", True)
-    rule = _front_matter(foreign.root / "skills/typescript/SKILL.md")
+    rule = _front_matter(foreign.root / ".cursor/skills/typescript/SKILL.md")
     assert (rule["paths"], rule["description"]) == (["**/*.ts", "src/**"], "TypeScript")
     assert (
-        _front_matter(foreign.root / "skills/manual/SKILL.md")["disable-model-invocation"] is True
+        _front_matter(foreign.root / ".cursor/skills/manual/SKILL.md")["disable-model-invocation"]
+        is True
     )
     tags = _front_matter(foreign.root / "skills/tables/SKILL.md")["tags"]
     assert tags == ["data", "pdf", "csv"]
@@ -197,7 +244,7 @@ def test_a_link_out_of_the_workspace_is_neither_read_nor_written_through(
     (workspace.root / ".claude/commands").mkdir(parents=True)
     (workspace.root / ".claude/commands/leak.md").symlink_to(outside / "secret.md")
     workspace.write(".claude/commands/good.md", "Do good.")
-    (workspace.root / "skills").symlink_to(outside)
+    (workspace.root / ".claude/skills").symlink_to(outside)
     rows = {row["source"]: row["reason"] for row in _import(workspace)}
     assert "leads out of the workspace" in rows[".claude/commands/leak.md"]
     assert "leads out of the workspace" in rows[".claude/commands/good.md"]
@@ -216,6 +263,6 @@ def test_a_folder_without_such_files_has_nothing_to_import(workspace: Workspace)
 def test_whatever_a_file_contains_the_result_is_a_usable_document(kind: Any, raw: bytes) -> None:
     for prefix in (b"", b"---\ndescription: x\n---\n"):
         for one in imported(kind, "a/b", prefix + raw):
-            if isinstance(one, Imported) and one.target.startswith("skills/"):
+            if isinstance(one, Imported) and one.target.endswith("/SKILL.md"):
                 parsed = parse_skill(one.text.encode(errors="replace"), one.target)
                 assert parsed.document is not None

@@ -248,3 +248,85 @@ def test_renames_that_were_interrupted_are_finished(workspace: Workspace, lint: 
     assert fixed.err.startswith("finished the renames of an earlier --fix that was interrupted\n")
     assert skills(workspace) == {"skills/charts": "charts", "skills/tables": "tables"}
     assert not journal.exists()
+
+
+# What stays, and what a dry run shows
+
+
+def test_a_skill_that_a_host_switches_off_keeps_its_folder(
+    workspace: Workspace, lint: Lint
+) -> None:
+    workspace.write(".claude/skills/delta/SKILL.md", named("charts"))
+    workspace.write(".claude/settings.json", '{"skillOverrides": {"delta": "off"}}')
+    fixed = lint("--fix", "--unsafe")
+    assert skills(workspace) == {".claude/skills/delta": "charts"}
+    assert fixed.err.startswith(
+        "nothing to repair\nleft alone: .claude/skills/delta/SKILL.md (SK303: the settings of "
+        "Claude Code switch it by its name: metier enable it first)\n"
+    )
+
+
+def test_a_skill_does_not_take_a_name_that_a_host_switches_off(
+    workspace: Workspace, lint: Lint
+) -> None:
+    workspace.write(".gemini/skills/charts/SKILL.md", named("Charts!"))
+    workspace.write(".gemini/settings.json", '{"skills": {"disabled": ["charts"]}}')
+    lint("--fix", "--unsafe")
+    assert skills(workspace) == {".gemini/skills/charts": "Charts!"}
+
+
+def test_a_switch_for_every_skill_or_beside_it_lets_the_folder_follow(
+    workspace: Workspace, lint: Lint
+) -> None:
+    workspace.write(".agents/skills/old/SKILL.md", named("charts"))
+    workspace.write(
+        ".agents/skills/old/agents/openai.yaml", "policy:\n  allow_implicit_invocation: false\n"
+    )
+    workspace.write("opencode.json", '{"permission": {"skill": "deny"}}')
+    lint("--fix", "--unsafe")
+    assert skills(workspace) == {".agents/skills/charts": "charts"}
+
+
+@pytest.mark.parametrize(
+    ("files", "reason"),
+    [
+        ({"skills/a/SKILL.md": "charts", "skills/charts/x.txt": ""}, "the folder 'charts' exists"),
+        (
+            {"skills/a/SKILL.md": "charts", "skills/a/b/SKILL.md": "b"},
+            "its folder holds other documents",
+        ),
+        ({"SKILL.md": "charts"}, "its folder is the workspace"),
+        (
+            {"skills/charts/SKILL.md": "Charts", "vendor/skills/charts/SKILL.md": "charts"},
+            "another skill is called 'charts'",
+        ),
+    ],
+)
+def test_a_repair_that_is_not_made_says_why(
+    workspace: Workspace, lint: Lint, files: dict[str, str], reason: str
+) -> None:
+    for path, name in files.items():
+        workspace.write(path, named(name, body=path) if name else "mine\n")
+    for options in (("--dry-run",), ()):
+        assert f": {reason})\n" in " ".join(lint("--fix", "--unsafe", *options).err.split("\n  "))
+
+
+def test_a_dry_run_shows_a_rename_that_another_repair_makes_possible(
+    workspace: Workspace, lint: Lint
+) -> None:
+    workspace.write("skills/a/SKILL.md", named("b"))
+    workspace.write("skills/b/SKILL.md", named("c", body="Another."))
+    broken = "---\nname: tables\ndescription: Use when: numbers should be seen.\n---\n\nDo it.\n"
+    workspace.write("skills/d/SKILL.md", broken)
+    rows = lint("--fix", "--unsafe", "--dry-run", "--json").data
+    shown = {row["path"].split("/")[1]: row["renamedTo"].split("/")[1] for row in rows}
+    assert shown == {"a": "b", "b": "c", "d": "tables"}
+    assert "; renamed 3 folders\n" in lint("--fix", "--unsafe").err
+    assert skills(workspace) == {"skills/b": "b", "skills/c": "c", "skills/tables": "tables"}
+
+
+def test_folders_that_swap_names_stay(workspace: Workspace, lint: Lint) -> None:
+    workspace.write("skills/a/SKILL.md", named("b"))
+    workspace.write("skills/b/SKILL.md", named("a", body="Another."))
+    assert lint("--fix", "--unsafe").err.startswith("nothing to repair\nleft alone: ")
+    assert skills(workspace) == {"skills/a": "b", "skills/b": "a"}

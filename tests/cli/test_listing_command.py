@@ -40,7 +40,18 @@ def test_too_many_lost_skills_fail_a_build(
     [found] = json.loads(capsys.readouterr().out)
     assert found["lost"] > 0
     assert run([*asked, "--max-lost", str(found["lost"])]) == 0
-    assert run([*asked, "--max-lost", str(found["lost"] - 1)]) == 1
+    capsys.readouterr()
+    most = found["lost"] - 1
+    assert run([*asked, "--max-lost", str(most)]) == 1
+    said = f"failed: {most + 1} skills of Claude Code lose text, --max-lost allows {most}\n"
+    assert capsys.readouterr().err.endswith(said)
+
+
+def test_a_host_whose_listing_is_unknown_is_refused_with_the_reason(
+    full: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["listing", "--host", "cursor", "--root", str(full.root)]) == 2
+    assert "what Cursor shows its model is unknown; known: claude-code, " in capsys.readouterr().err
 
 
 def test_the_listing_is_shown_as_the_model_sees_it(

@@ -90,6 +90,27 @@ def test_locking_records_nothing_in_a_workspace_that_is_not_trusted(
     assert "unreviewed" in call("list", "--excluded").out
 
 
+@pytest.mark.parametrize("trusted_later", [False, True])
+def test_diff_names_what_differs_from_the_lock_if_nothing_was_reviewed(
+    workspace: Workspace, call: Metier, *, trusted_later: bool
+) -> None:
+    workspace.skill("deploy")
+    workspace.write("skills/deploy/run.sh", "echo\n")
+    call("lock")
+    if trusted_later:
+        workspace.trust()
+    unchanged = call("diff")
+    assert (unchanged.out, "nothing was reviewed yet" in unchanged.err) == ("", True)
+    workspace.skill("deploy", body="Never ask.")
+    workspace.write("skills/deploy/more.sh", "echo\n")
+    assert "metier diff shows" in call("verify").err
+    shown = call("diff")
+    assert shown.out == (
+        "deploy in skills/deploy: not as locked\n  changed: SKILL.md\n  added: more.sh\n"
+    )
+    assert "nothing was reviewed yet" in shown.err
+
+
 def test_missing_and_extra_skills_fail_only_when_frozen(workspace: Workspace, call: Metier) -> None:
     file = workspace.skill("deploy")
     call("lock")
@@ -127,7 +148,7 @@ def test_skills_of_the_home_folder_are_not_locked(
 def test_without_a_lock_verify_says_how_to_make_one(workspace: Workspace, call: Metier) -> None:
     workspace.skill("deploy")
     printed = call("verify")
-    assert printed.code == 1
+    assert printed.code == 2
     assert "hint: metier lock writes it" in printed.err
 
 
@@ -150,6 +171,7 @@ def test_names_in_a_lock_cannot_manipulate_the_terminal(workspace: Workspace, ca
     workspace.write("metier.lock", json.dumps(lock))
     for line in (("verify", "--frozen"), ("verify", "--json")):
         printed = call(*line)
+        assert "[2J" in printed.out
         assert not {"\x1b", "\x07", "\u202e"} & set(printed.out + printed.err)
 
 

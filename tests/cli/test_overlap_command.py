@@ -84,11 +84,37 @@ def test_texts_that_skills_share_and_clusters_come_before_pairs(
     assert "1 of 3 pairs: --limit 3 shows all" in ran.err
 
 
+def test_everything_that_the_limit_cuts_is_told_in_one_line(
+    overlap: Overlap, filled: Workspace
+) -> None:
+    for number, text in enumerate([*OTHERS, SCANS]):
+        filled.skill(f"copied-{number}", text)
+        filled.skill(f"again-{number}", f"{text} Again.")
+    ran = overlap("--limit", "1")
+    assert [row[0] for row in ran.rows] == ["same", "cluster", "pair"]
+    assert (
+        ran.err.splitlines()[-1]
+        == "1 of 5 texts, 1 of 5 clusters, 1 of 7 pairs: --limit 7 shows all"
+    )
+    assert overlap("--limit", "1", "--json").err == "1 of 7 pairs: --limit 7 shows all\n"
+    assert overlap("--limit", "7").err == ""
+
+
 def test_nothing_in_common_is_told_and_no_failure(overlap: Overlap) -> None:
     ran = overlap("other-1")
     assert (ran.code, ran.out) == (0, "")
     assert "'other-1' overlaps with no other by 0.6 or more: --at-least shows more" in ran.err
     assert overlap("--at-least", "1").err.startswith("none of 6 skills overlaps by 1 or more")
+
+
+def test_a_skill_that_is_not_compared_is_not_said_to_overlap_with_none(
+    overlap: Overlap, filled: Workspace
+) -> None:
+    filled.skill("manual", SCANS, extra="disable-model-invocation: true")
+    ran = overlap("manual")
+    assert ran.out == ""
+    assert ran.err.endswith("'manual' is not compared: only its user starts it\n")
+    assert "'other-1' overlaps with no other by 0.6" in overlap("manual", "other-1").err
 
 
 def test_an_empty_catalog_has_no_overlap(

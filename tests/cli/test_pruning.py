@@ -59,7 +59,7 @@ def test_rm_removes_a_run_and_what_it_delegated(kept: Agents) -> None:
     lead = next(run["runId"] for run in kept.runs("list") if run["agentId"] == "lead")
     finished = kept.metier("runs", "rm", lead, "--yes")
     assert (finished.returncode, finished.stdout) == (
-        0, "removed 1 run, and 1 that they delegated\n",
+        0, "removed 1 run and 1 delegated run\n",
     )  # fmt: skip
     assert states(kept) == ["bad"]
 
@@ -206,7 +206,7 @@ def test_catalogs_of_workspaces_that_are_gone_go_and_their_runs_stay(
 
 def test_prune_says_what_and_how_much(kept: Agents) -> None:
     nothing = kept.metier("state", "prune", "--all")
-    assert nothing.stdout == "removed: nothing, nothing is older than 30 days\n"
+    assert nothing.stdout == "nothing to remove: nothing is older than 30 days\n"
     found = json.loads(kept.metier("state", "prune", "--dry-run", "--json").stdout)
     assert found == {"schemaVersion": "1", **Pruned()._asdict(), "dryRun": True}
     follows("state-pruned", found)

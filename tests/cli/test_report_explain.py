@@ -108,14 +108,14 @@ def test_without_a_choice_the_best_is_explained(metier: Metier) -> None:
 def test_a_candidate_that_is_not_there_is_one_clear_line(metier: Metier) -> None:
     metier("resolve", "-r", "web-search", "-q")
     made = metier("reports", "explain", "last", "web-serch")
-    assert (made.code, made.out) == (1, "")
+    assert (made.code, made.out) == (2, "")
     assert "has no candidate 'web-serch' (NOT_FOUND)" in made.err
     assert "hint: did you mean 'web-search'?" in made.err
 
 
 def test_without_a_report_the_last_one_is_explained(metier: Metier) -> None:
     none = metier("reports", "explain")
-    assert (none.code, "there is no report yet (NOT_FOUND)" in none.err) == (1, True)
+    assert (none.code, "there is no report yet (NOT_FOUND)" in none.err) == (2, True)
     metier("resolve", "-r", "zebra", "-q")
     metier("resolve", "-r", "web-search", "-q")
     made = metier("reports", "explain")

@@ -195,7 +195,7 @@ def test_a_file_that_is_no_report_is_neither_told_nor_deleted(
 def test_a_run_that_never_was_is_not_found(metier: Metier) -> None:
     kept = run_id(metier, "-r", "one")
     told = metier("reports", "show", f"{kept}x")
-    assert (told.code, f"did you mean '{kept}'?" in told.err) == (1, True)
+    assert (told.code, f"did you mean '{kept}'?" in told.err) == (2, True)
 
 
 def test_a_report_may_be_called_by_its_beginning_or_as_the_last(

@@ -227,6 +227,18 @@ def test_who_would_and_does_not_pass_is_named_with_the_gate(
     assert half.lines[1] == "nowhere: no skill provides it"
 
 
+def test_each_that_would_is_named_with_its_own_reason(
+    workspace: Workspace, resolve: Resolve
+) -> None:
+    for name in ("half-a", "half-b"):
+        workspace.skill(name, "Does one.", extra=contract("DCI/1 P(one)"))
+    workspace.skill("lacking", "Does one, two.", extra=contract("DCI/1 P(one,two) R(nowhere)"))
+    found = resolve("-r", "one", "-r", "two", "--mode", "strict").lines[0]
+    first, second = sorted(found.removeprefix("one: ").split("; "))
+    assert re.match(r"half-\w and 1 other would, but .* is below min-required-coverage", first)
+    assert second.startswith("lacking would, but dependency-unresolved")
+
+
 def test_what_is_no_name_is_told_so(workspace: Workspace, resolve: Resolve) -> None:
     provider(workspace, "best", "one")
     assert (

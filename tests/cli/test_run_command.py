@@ -290,7 +290,7 @@ def test_an_input_that_cannot_be_used_is_one_line_and_exit_2(
 @pytest.mark.parametrize(
     ("arguments", "code", "message", "hint"),
     [
-        (("greter", "x"), 1, "no agent is called 'greter' (NOT_FOUND)", "did you mean 'greeter'?"),
+        (("greter", "x"), 2, "no agent is called 'greter' (NOT_FOUND)", "did you mean 'greeter'?"),
         (("greeter", " "), 2, "the task is empty (USAGE)", "metier run AGENT"),
         (
             ("greeter", "x", "--model", "foo"),

@@ -149,7 +149,7 @@ def test_a_run_is_found_by_its_beginning_or_as_the_last_that_was_begun(family: A
 
 def test_no_run_and_more_than_one_are_told_apart(family: Agents) -> None:
     none = family.metier("runs", "show", "last")
-    assert (none.returncode, none.stdout) == (1, "")
+    assert (none.returncode, none.stdout) == (2, "")
     assert none.stderr.splitlines()[0] == "error: there is no run yet (NOT_FOUND)"
     family.metier("run", "fine", "x")
     family.metier("run", "fine", "x")
@@ -159,7 +159,7 @@ def test_no_run_and_more_than_one_are_told_apart(family: Agents) -> None:
         "hint: metier runs list",
     ]
     several = family.metier("runs", "show", "2")
-    assert several.returncode == 1
+    assert several.returncode == 2
     assert several.stderr.startswith("error: several runs begin with '2' (NOT_FOUND)\nhint: ")
 
 
@@ -298,7 +298,7 @@ def test_a_checkpoint_that_is_not_there_says_where_they_are_listed(
     run_id = run_id_of(agents, "one", "x")
     finished = agents.metier("runs", "fork", run_id, "--checkpoint", checkpoint)
     error, hint = finished.stderr.splitlines()
-    assert finished.returncode == 1
+    assert finished.returncode == 2
     assert error.endswith("(CHECKPOINT_NOT_FOUND)")
     assert hint == f"hint: metier runs show {run_id} lists them"
 
@@ -307,7 +307,7 @@ def test_a_run_without_checkpoints_cannot_be_forked(agents: Agents) -> None:
     agents.agent("bare", tool("a"), checkpoint={"enabled": False})
     finished = agents.metier("runs", "fork", run_id_of(agents, "bare", "x"))
     error, hint = finished.stderr.splitlines()
-    assert finished.returncode == 1
+    assert finished.returncode == 2
     assert error.endswith("has no checkpoint (CHECKPOINT_NOT_FOUND)")
     assert hint == "hint: start over: metier run bare TASK"
 

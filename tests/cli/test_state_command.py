@@ -185,10 +185,10 @@ def test_where_there_is_nothing_to_take_over_it_says_so(
     agents.trust()
     for more in ((), (str(tmp_path / "never"),)):
         refused = metier("state", "adopt", *more)
-        assert (refused.code, refused.out) == (1, "")
+        assert (refused.code, refused.out) == (2, "")
         assert "error: there is no state to copy (NOT_FOUND)" in refused.err
     agents.write(f"{OLD}/.gitignore", "*\n")
-    assert metier("state", "adopt").code == 1
+    assert metier("state", "adopt").code == 2
 
 
 # From a place where the workspace was

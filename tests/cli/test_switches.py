@@ -121,6 +121,98 @@ def test_two_skills_can_be_enabled_in_any_order(
     assert after == case.before
 
 
+def two_folders_of_one_name(workspace: Workspace, parent: str) -> None:
+    for folder, what in (("figma", "Read designs"), ("figma-1", "Export components")):
+        workspace.skill("figma", what, folder=f"{parent}/{folder}")
+
+
+@pytest.mark.parametrize("called", ["figma", "figma-1"])
+def test_a_skill_is_switched_by_what_the_host_calls_it(
+    called: str, workspace: Workspace, empty_home: Path
+) -> None:
+    two_folders_of_one_name(workspace, ".claude/skills")
+    file = workspace.root / ".claude" / "settings.json"
+    done = run_here(workspace.root, "disable", called, "--host", "claude-code")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(file.read_text()) == {"skillOverrides": {called: "off"}}
+    again = run_here(workspace.root, "disable", called, "--host", "claude-code")
+    assert "is off in Claude Code already" in again.stderr
+    assert run_here(workspace.root, "enable", called).returncode == 0
+    assert not file.exists()
+
+
+def test_a_name_that_means_several_skills_in_a_host_is_refused_with_their_folders(
+    workspace: Workspace, empty_home: Path
+) -> None:
+    two_folders_of_one_name(workspace, ".agents/skills")
+    refused = run_here(workspace.root, "disable", "figma", "--host", "codex")
+    assert refused.returncode == 2
+    assert "'figma' is the name of 2 skills in Codex CLI" in refused.stderr
+    assert ".agents/skills/figma, .agents/skills/figma-1" in refused.stderr
+    config = empty_home / ".codex" / "config.toml"
+    assert not config.exists()
+    for folder in (".agents/skills/figma-1", ".agents/skills/figma"):
+        assert run_here(workspace.root, "disable", folder, "--host", "codex").returncode == 0
+    assert run_here(workspace.root, "enable", ".agents/skills/figma-1").returncode == 0
+    assert config.read_text().count("enabled = false") == 1
+
+
+def test_a_skill_without_front_matter_is_switched_by_its_folder(
+    workspace: Workspace, empty_home: Path
+) -> None:
+    workspace.write(".claude/skills/bare/SKILL.md", "Restart crashed pods.\n")
+    done = run_here(workspace.root, "disable", "bare", "--host", "claude-code")
+    assert done.returncode == 0, done.stderr
+    file = workspace.root / ".claude" / "settings.json"
+    assert json.loads(file.read_text()) == {"skillOverrides": {"bare": "off"}}
+
+
+@pytest.mark.parametrize("order", [("alpha", "beta", "gamma"), ("gamma", "alpha", "beta")])
+@pytest.mark.parametrize("case", CASES, ids=NAMES)
+def test_several_skills_are_switched_with_one_diff_and_back(
+    case: Case, order: tuple[str, ...], workspace: Workspace, empty_home: Path
+) -> None:
+    file = set_up(case, workspace, empty_home)
+    done = run_here(workspace.root, "disable", *order, "--host", case.host)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("+++ ") == done.stderr.count("wrote ") == 1
+    assert all(switched_by(workspace, case.host, name) for name in order)
+    back = run_here(workspace.root, "enable", "alpha", "gamma", "beta", "--host", case.host)
+    assert back.returncode == 0, back.stderr
+    assert not any(switched_by(workspace, case.host, name) for name in order)
+    if case.before is None or "beta" not in case.before:  # beta was off before
+        assert (file.read_text() if file.exists() else None) == case.before
+
+
+def test_some_of_several_skills_are_enabled(workspace: Workspace, empty_home: Path) -> None:
+    file = set_up(CASES[0], workspace, empty_home)
+    for name in ("gamma", "alpha", "beta"):
+        assert run_here(workspace.root, "disable", name, "--host", "claude-code").returncode == 0
+    assert run_here(workspace.root, "enable", "alpha", "gamma").returncode == 0
+    assert json.loads(file.read_text()) == {"skillOverrides": {"beta": "off"}}
+    assert run_here(workspace.root, "enable", "alpha", "beta").returncode == 0
+    assert not file.exists()
+
+
+def test_one_unknown_skill_among_several_writes_nothing(
+    workspace: Workspace, empty_home: Path
+) -> None:
+    file = set_up(CASES[0], workspace, empty_home)
+    refused = run_here(workspace.root, "disable", "alpha", "delta", "--host", "claude-code")
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "delta" in refused.stderr
+    assert not file.exists()
+
+
+def test_skills_with_one_switch_are_written_once(workspace: Workspace, empty_home: Path) -> None:
+    two_folders_of_one_name(workspace, ".gemini/skills")
+    folders = [f".gemini/skills/{one}" for one in ("figma", "figma-1")]
+    done = run_here(workspace.root, "disable", *folders, "figma", "--host", "gemini")
+    assert done.returncode == 0, done.stderr
+    text = (workspace.root / ".gemini" / "settings.json").read_text()
+    assert json.loads(text) == {"skills": {"disabled": ["figma"]}}
+
+
 def test_what_the_user_changed_meanwhile_stays(workspace: Workspace, empty_home: Path) -> None:
     file = set_up(CASES[0], workspace, empty_home)
     run_here(workspace.root, "disable", "alpha", "--host", "claude-code")

@@ -158,3 +158,19 @@ def test_an_unknown_team_or_owner_is_an_error(
     assert printed.code == 2
     assert error in printed.err
     assert ("known: a, b" if given[0] == "--team" else "'a@example.org'") in printed.err
+
+
+def test_the_hint_for_a_skill_that_waits_for_a_review_names_it_by_its_handle(
+    metier: Metier, workspace: Workspace
+) -> None:
+    workspace.write("metier.toml", f'{TEAMS}[trust]\nworkspace = "ask"\n')
+    workspace.trust()
+    shown = metier("list", "--excluded", "--json").out
+    for team in ("a", "b"):
+        assert f"metier diff {team}/deploy, then metier trust --skill {team}/deploy" in shown
+    assert metier("diff", "b/deploy").code == 0
+
+
+def test_a_skill_that_requires_nothing_is_named_by_its_handle(metier: Metier) -> None:
+    made = metier("resolve", "--for", "b/deploy")
+    assert (made.code, "error: 'b/deploy' requires nothing" in made.err) == (2, True)

@@ -194,6 +194,7 @@ def test_what_is_shown_cannot_speak_to_the_terminal(agents: Agents, metier: Meti
     )
     agents.agent("one", tool("a", "a", given={"x\x1b[2J": "\x9b2J\u202e"}))
     for shown in (metier("trust", "--show").out, metier("trust", "--show", "--json").out):
+        assert "owned" in shown
         assert not {"\x1b", "\x07", "\x9b", "\u202e"} & set(shown)
 
 
@@ -272,7 +273,7 @@ def test_another_digest_is_refused_and_named(
         refused = metier("trust", "--accept", digest)
         assert (refused.code, refused.out) == (2, "")
         assert refused.err.splitlines() == [
-            "error: the power set of this workspace has another digest; nothing was recorded"
+            "error: the powers of this workspace have another digest; nothing was recorded"
             " (TRUST_DIGEST_DIFFERS)",
             f"  {digest_of(metier)}",
             "hint: metier trust --show says what is in it",
@@ -607,8 +608,8 @@ def test_words_in_the_environment(
 
 # Init
 
-HARMLESS = "it is trusted: nothing in it needs a review yet"
-TO_REVIEW = "it is not trusted; to review what it may do: metier trust"
+HARMLESS = "this workspace is trusted: nothing in it needs a review yet"
+TO_REVIEW = "this workspace is not trusted; to review what it may do: metier trust"
 
 
 def test_a_fresh_workspace_is_trusted_and_does_not_speak(

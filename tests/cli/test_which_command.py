@@ -182,7 +182,7 @@ def test_when_no_words_help_it_is_said(which: Metier, untrusted: Workspace) -> N
 
 def test_an_unknown_skill_is_an_error_with_a_suggestion(which: Metier) -> None:
     ran = which(TASK, "--expect", "pdf-table")
-    assert ran.code == 1
+    assert ran.code == 2
     assert ran.out == ""
     assert "pdf-tables" in ran.err
 
@@ -314,3 +314,16 @@ def test_an_expected_skill_without_a_name_goes_by_its_folder(
     rows = [row for row in which("use broken", "--expect", "broken").rows if row[0] == "expected"]
     assert rows[0][1] == "broken"
     assert rows[0][2].startswith("it is excluded: ")
+
+
+def test_of_two_skills_with_one_name_only_the_one_that_fires_is_marked(
+    which: Metier, untrusted: Workspace
+) -> None:
+    untrusted.skill("figma", "Read designs from a figma link.", folder=".agents/skills/figma")
+    untrusted.skill("figma", "Exports components.", folder=".agents/skills/figma-1")
+    found = which("read the figma link", "--host", "codex")
+    named = {row[1]: row[2] for row in found.rows if row[0] == "skill" and "figma" in row[1]}
+    assert named == {
+        "figma::.agents/skills/figma": "yes",
+        "figma::.agents/skills/figma-1": "no",
+    }

@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 import pytest
 
-from metier.config import Config, find_workspace, load_config
+from conftest import load_config
+from metier.config import Config, find_workspace
 from metier.errors import ConfigError
 from metier.values.settings import Mount
 

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, get_args
 
 import pytest
 
-from metier.config import load_config
+from conftest import load_config
 from metier.config.capabilities import (
     PROFILES,
     for_agent,

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from metier.config import load_config
+from conftest import load_config
 from metier.errors import ConfigError
 from metier.values.run_settings import ModelOptions
 
@@ -116,6 +116,23 @@ def test_a_misspelt_setting_gets_the_nearest_one_as_a_hint(
         load_config(str(settings(tmp_path, text)), environ={"HOME": str(tmp_path)}, is_trusted=True)
     assert caught.value.message.startswith("unknown setting '")
     assert caught.value.hint == f"did you mean '{near}'?"
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("models.lab.base-url = 'ftp://x'", "models.lab.base-url"),
+        ("models.lab.base-url = 'localhost:8080/v1'", "models.lab.base-url"),
+        ("models.lab.base-url = 'https://me:word@host/v1'", "models.lab.base-url"),
+        ("encoder = {kind = 'http', model = 'm', url = 'https:///v1'}", "encoder.url"),
+    ],
+)
+def test_what_is_no_address_is_refused_when_it_is_read(text: str, key: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_config(str(settings(tmp_path, text)), environ={"HOME": str(tmp_path)}, is_trusted=True)
+    assert caught.value.setting == key
+    assert caught.value.message.startswith(f"'{key}' ")
+    assert "word" not in caught.value.message.replace("password", "")
 
 
 def test_the_name_of_a_model_with_a_dot_has_to_be_quoted(tmp_path: Path) -> None:

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from metier.config import load_config, read_settings
+from conftest import load_config
+from metier.config import read_settings
 from metier.config.powers import power_settings
 from metier.errors import ConfigError
 from metier.values.files import NO_TEAM, Team, team_of

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metier.config import Config, load_config
+from conftest import load_config
+from metier.config import Config
 from metier.config.source_trust import is_all_trusted, level_of
 from metier.errors import ConfigError
 from metier.values.files import Found, Origin, Root, SourceGroup

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from conftest import REPOSITORY, Workspace
-from metier.config import Config, load_config
+from conftest import REPOSITORY, Workspace, load_config
+from metier.config import Config
 from metier.config.tokens import DEFAULT_TOKENIZER, token_counter
 from metier.core.budget import count_tokens
 from metier.errors import ConfigError

@@ -22,8 +22,9 @@ from metier.core.ranking import (
     rank,
 )
 from metier.core.weights import WEIGHTS, by_length, idf, saturated, stored_weight
-from metier.core.word_table import cosine, shipped_table
+from metier.core.word_table import shipped_table
 from metier.values.settings_tables import CapabilitiesConfig
+from nearness import cosine
 from soak import examples
 
 THRESHOLD = CapabilitiesConfig().skill_threshold
@@ -211,7 +212,8 @@ def test_a_related_word_counts_a_little_and_is_told_apart() -> None:
 
 def test_a_word_of_the_task_is_not_related_to_another_of_it() -> None:
     texts = [Text("a", "Reads a receipt."), Text("b", "Reads an invoice.")]
-    assert "receipt" not in Terms(Task("invoice receipt"), MemoryPool(texts)).near
+    assert [*Terms(Task("invoice"), MemoryPool(texts)).near] == ["receipt"]
+    assert Terms(Task("invoice receipt"), MemoryPool(texts)).near == {}
 
 
 def test_repeating_a_word_of_the_task_adds_less_each_time() -> None:
@@ -368,6 +370,33 @@ def test_one_common_word_never_fires() -> None:
     one.cosine, one.matched = 0.0, 2
     assert fires(one, one.evidence)
     assert not fires(one, one.evidence + 1e-6)
+
+
+def first_of(task: str, *texts: Text) -> Ranked:
+    """The first of some skills among others, whether it fires or not."""
+    pool = [*texts, *(Text(f"s{at}", "blip") for at in range(30))]
+    return next(one for one in ranked(task, pool) if one.document.path == texts[0].name)
+
+
+@pytest.mark.parametrize("identifier", ["CrashLoopBackOff", "crash_loop_back_off"])
+def test_the_parts_of_an_identifier_are_one_word(identifier: str) -> None:
+    pod = Text("pod", "Back up loops")
+    one = first_of(f"why {identifier}", pod)
+    assert one.evidence >= THRESHOLD
+    assert (one.matched, fires(one, THRESHOLD)) == (1, False)
+    assert first_of(f"why {identifier} back", pod).matched == 2
+    assert first_of(f"{identifier} of a pod", pod).matched == 2
+    assert fires(first_of(f"{identifier} of a pod", pod), THRESHOLD)
+
+
+def test_a_skill_with_the_whole_identifier_has_more_than_its_parts() -> None:
+    one = first_of("why CrashLoopBackOff", Text("pod", "Mends a pod in CrashLoopBackOff"))
+    assert (one.matched, fires(one, THRESHOLD)) == (2, True)
+
+
+def test_an_identifier_that_is_the_whole_name_is_enough() -> None:
+    one = first_of("why crashLoop", Text("crash-loop", "zorp"))
+    assert (one.matched, fires(one, THRESHOLD)) == (2, True)
 
 
 def test_asking_words_order_but_are_no_evidence() -> None:

@@ -15,11 +15,11 @@ from metier.core.word_table import (
     MOST_WORDS,
     UNIT,
     WordTable,
-    cosine,
     dot,
     shipped_table,
     unit,
 )
+from nearness import cosine
 
 DIMENSIONS = 4
 BYTES = st.integers(-127, 127)

@@ -8,7 +8,7 @@ import pytest
 
 from conftest import Workspace
 from metier.config import Config
-from metier.discover.roots import roots_for, skill_root
+from metier.discover.roots import missing_folders, roots_for, skill_root
 from metier.discover.walk import discover
 from metier.values.files import LARGEST, Found, Kind, Root
 from metier.values.settings import Mount
@@ -394,9 +394,9 @@ def test_a_mount_that_does_not_exist_is_refused_aloud(workspace: Workspace, tmp_
     config = Config(mounts=(Mount(path="../nowhere", label="team"),))
     found = everything(workspace, tmp_path / "home", config)
     assert paths(found) == ["skills/a/SKILL.md"]
-    ((path, reason, code),) = refusals(found)
-    assert path.startswith("team")
-    assert (reason, code) == ("unreadable", "IO201")
+    assert refusals(found) == []
+    (issue,) = missing_folders(str(workspace.root), config)
+    assert (issue.code, issue.message) == ("IO207", "there is no folder '../nowhere' (mounts)")
 
 
 def test_inside_a_mount_a_hosts_folder_belongs_to_the_mount(
@@ -532,6 +532,17 @@ def test_a_linked_file_that_leaves_the_root_is_refused(
     assert str(target) in found[0].detail
 
 
+@pytest.mark.parametrize("target", ["/nowhere/at/all", "gone.md"])
+def test_a_link_to_nothing_says_that_its_target_does_not_exist(
+    workspace: Workspace, target: str
+) -> None:
+    (workspace.root / "skills/a").mkdir(parents=True)
+    (workspace.root / "skills/a/SKILL.md").symlink_to(target)
+    found = walk(workspace)
+    assert refusals(found) == [("skills/a/SKILL.md", "unreadable", "IO201")]
+    assert found[0].detail.endswith(f"{target}, which does not exist")
+
+
 def test_a_linked_folder_that_leaves_the_root_is_refused(
     workspace: Workspace, tmp_path: Path
 ) -> None:
@@ -589,7 +600,10 @@ def test_a_chain_of_links_is_judged_by_its_end(workspace: Workspace, tmp_path: P
     (workspace.root / "a").mkdir()
     (workspace.root / "a/hop").symlink_to(target)
     (workspace.root / "a/SKILL.md").symlink_to("hop")
-    assert refusals(walk(workspace)) == [("a/SKILL.md", "outside-root", "IO202")]
+    assert refusals(walk(workspace)) == [
+        ("a/SKILL.md", "outside-root", "IO202"),
+        ("a/hop", "outside-root", "IO202"),
+    ]
 
 
 def test_the_boundary_may_be_wider_than_the_root(workspace: Workspace) -> None:

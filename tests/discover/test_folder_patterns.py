@@ -223,3 +223,27 @@ def test_lint_and_doctor_report_a_folder_that_is_not_there(
         out = capsys.readouterr().out
         assert "there is no folder 'missing' (folders.agents)" in out
         assert "the name of a folder is empty (folders.abilities)" in out
+
+
+def test_a_mount_that_is_not_there_is_named_with_the_line_of_the_settings(
+    teams: Workspace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings(teams, '\nmounts = [{ path = "../nowhere", label = "a" }]\n')
+    monkeypatch.chdir(teams.root)
+    assert run(["lint"]) == 1
+    (told, _hint) = capsys.readouterr().out.splitlines()
+    assert told == "metier.toml:2:1: IO207 there is no folder '../nowhere' (mounts)"
+    for command in ("doctor", "refresh"):
+        run([command])
+        assert "there is no folder '../nowhere' (mounts)" in capsys.readouterr().out
+
+
+def test_a_team_with_a_pattern_is_reported_even_if_it_matches(
+    teams: Workspace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings(teams, '[teams."teams/*"]\n')
+    monkeypatch.chdir(teams.root)
+    assert run(["lint", "--json"]) == 1
+    (found,) = json.loads(capsys.readouterr().out)
+    assert (found["code"], found["message"]) == ("IO207", "there is no folder 'teams/*' (teams)")
+    assert found["hint"] == 'a team has one folder, without wildcards: [teams."FOLDER"]'

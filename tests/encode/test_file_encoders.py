@@ -8,11 +8,12 @@ import pytest
 
 from metier.core.encoders import EncoderError, whole_vector
 from metier.core.terms import plain_words
-from metier.core.word_table import SHIPPED, UNIT, WordTable, cosine
+from metier.core.word_table import SHIPPED, UNIT, WordTable
 from metier.encode.cache import VectorCache
 from metier.encode.opening import encoder_id, open_encoder
 from metier.encode.static import StaticEncoder
 from metier.values.settings import EncoderSettings
+from nearness import cosine
 
 needs_onnx = pytest.mark.skipif(
     find_spec("onnxruntime") is None or find_spec("tokenizers") is None,

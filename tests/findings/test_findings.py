@@ -11,8 +11,9 @@ import pytest
 import metier.findings
 from metier.errors import MetierError
 from metier.findings import CODES, OUTCOMES, OUTSIDE, errors
+from metier.hosts import HIDING_SWITCH
 from metier.hosts.known import HOSTS
-from metier.hosts.loading import HIDING_SWITCH, SWITCH, honours
+from metier.hosts.loading import SWITCH, honours
 from metier.hosts.model import Loading
 from metier.lint.tiers import lint_agents_file
 from metier.load import load_folder

@@ -8,10 +8,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from conftest import Workspace, boundary_of
+from conftest import Workspace, boundary_of, load_config
 from encode.embedding_server import EmbeddingServer, embedding_server
 from metier import Catalog
-from metier.config import Config, load_config
+from metier.config import Config
 from metier.core.word_table import SHIPPED
 from metier.errors import ConfigError
 from metier.flow.boundary import read_boundary

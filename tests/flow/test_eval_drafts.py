@@ -66,7 +66,10 @@ def test_skills_that_do_the_same_job_are_no_near_misses(workspace: Workspace) ->
     workspace.skill("a", SCAN)
     workspace.skill("b", f"{SCAN} Soon.")
     workspace.skill("c", SCAN)
-    assert all(not one.case.not_skills for one in drafts(workspace).cases)
+    cases = [one.case for one in drafts(workspace).cases]
+    assert [(one.task, one.skills, one.not_skills) for one in cases] == [
+        ("join scanned PDF files into one book", ["a", "b", "c"], [])
+    ]
 
 
 def test_an_unknown_skill_is_an_error(filled: Workspace) -> None:

@@ -138,7 +138,8 @@ def test_a_name_that_several_teams_use_is_told(workspace: Workspace) -> None:
     with Catalog.open(workspace.root) as catalog:
         catalog.refresh()
         found = scored(catalog, case("review the code", "review"), case("x", "a/review"))
-    assert dict(found[0].unknown) == {"review": "it could be any of a/review, b/review"}
+    why = "2 skills have this name; use the handle of one: a/review, b/review"
+    assert dict(found[0].unknown) == {"review": why}
     assert found[1].right == ["a/review"]
 
 

@@ -12,7 +12,7 @@ from metier.catalog import Catalog
 from metier.errors import UsageError
 from metier.flow.host_skills import Verdict
 from metier.flow.listing import HostListing
-from metier.flow.listing_plan import greedy_plan, needed_fraction
+from metier.flow.listing_plan import greedy_plan, needed_fraction, out_of_reach
 from metier.listing.rules import RULES, Skill, listing_of
 
 
@@ -180,21 +180,41 @@ def test_all_fit_after_the_plan(
     assert [entry.name for entry in listed.lost if entry.skill.scope != "own"] == []
 
 
+@pytest.mark.parametrize("host", ["claude-code", "copilot"])
 @pytest.mark.parametrize("long_ones", [0, 1, 3])
 def test_a_plan_switches_off_no_more_than_must_be(
-    long_ones: int, workspace: Workspace, empty_home: Path
+    long_ones: int, host: str, workspace: Workspace, empty_home: Path
 ) -> None:
     many(workspace, empty_home, ".claude/skills", 290)
     for number in range(long_ones):
         workspace.skill(f"long{number}", "x" * 2_000, folder=f".claude/skills/long{number}")
-    found = listing(workspace, "claude-code")
+        workspace.skill("twin", f"Twin {number}", folder=f".claude/skills/twin{number}")
+        workspace.skill(f"blank{number}", '""', folder=f".claude/skills/blank{number}")
+    found = listing(workspace, host)
     off = {edit.path for edit in greedy_plan(found) if edit.action == "switch-off"}
     files = {one.file for one in found.skills if one.path in off}
     kept = [skill for skill in found.offered if skill.path not in files]
-    after = listing_of("claude-code", kept, found.context)
+    after = listing_of(host, kept, found.context)
     assert off
     assert after.budget is not None
     assert after.needed > 0.9 * after.budget
+
+
+def test_what_no_plan_helps_is_left_out_and_said_with_the_reason(
+    workspace: Workspace, empty_home: Path
+) -> None:
+    many(workspace, empty_home, ".claude/skills", 212)
+    workspace.skill("n" * 70, "x" * 50, folder=".claude/skills/long")
+    for folder in (".agents/skills", ".claude/skills"):
+        workspace.skill("bell", f"Rings in {folder}.", folder=f"{folder}/bell")
+    found = listing(workspace, "copilot")
+    left_out = {why: [one.name[:4] for one in some] for why, some in out_of_reach(found).items()}
+    assert left_out == {
+        "its name is longer than 64 characters": ["nnnn"],
+        "another skill has its name": ["bell"],
+    }
+    planned = {edit.path for edit in greedy_plan(found)}
+    assert not planned & {one.path for some in out_of_reach(found).values() for one in some}
 
 
 def _shortened(skill: Skill, length: int) -> Skill:
@@ -213,6 +233,14 @@ def test_the_fraction_that_is_named_is_enough(workspace: Workspace, empty_home: 
     settings = json.dumps({"skillListingBudgetFraction": fraction})
     workspace.write(".claude/settings.json", settings)
     assert [one.why for one in listing(workspace, "claude-code").lost if one.state != "cut"] == []
+
+
+def test_no_fraction_is_named_that_is_more_than_the_context(
+    workspace: Workspace, empty_home: Path
+) -> None:
+    many(workspace, empty_home, ".claude/skills")
+    assert needed_fraction(listing(workspace, "claude-code")) is not None
+    assert needed_fraction(listing(workspace, "claude-code", context=2_000)) is None
 
 
 # Each skill: `metier doctor --host`
@@ -302,7 +330,7 @@ HEADLESS = "\nRings a bell.\nLoudly.\n"
     [
         ("claude-code", "loads", "loads as bell"),
         ("copilot", "does-not-load", "drops a file without valid front matter"),
-        ("opencode", "does-not-load", "not read by metier: unparseable"),
+        ("opencode", "unknown", "not known: metier does not read this file: unparseable"),
         ("codex", "elsewhere", "Codex CLI does not read this folder"),
     ],
 )
@@ -327,8 +355,45 @@ def test_claude_code_sees_no_name_in_front_matter_that_it_cannot_parse(
 def test_the_first_line_is_shown_of_a_file_without_front_matter(workspace: Workspace) -> None:
     workspace.write(".claude/skills/bell/SKILL.md", HEADLESS)
     workspace.write(".claude/skills/empty/SKILL.md", "")
+    workspace.write(".claude/skills/gong/SKILL.md", "\ufeff# Gong\n\nRings.\n")
+    workspace.write(".claude/skills/tag/SKILL.md", "\ufeff#tag\n")
     shown = {one.name: one.text for one in listing(workspace, "claude-code").skills}
-    assert shown == {"bell": "Rings a bell.", "empty": "Skill"}
+    assert shown == {"bell": "Rings a bell.", "empty": "Skill", "gong": "Gong", "tag": "#tag"}
+
+
+@pytest.mark.parametrize("host", ["claude-code", "copilot"])
+def test_the_first_paragraph_is_listed_where_the_host_takes_it_for_the_description(
+    host: str, workspace: Workspace
+) -> None:
+    folder = ".claude/skills/bell/SKILL.md"
+    workspace.write(folder, "---\nname: bell\n---\n## Bell\n\nRings\nloudly.\n\nMore.\n")
+    assert [(one.text, one.state) for one in listing(workspace, host).skills] == [
+        ("Rings loudly.", "whole")
+    ]
+
+
+def test_a_file_with_a_misspelt_name_does_not_load_where_case_counts(workspace: Workspace) -> None:
+    text = "---\nname: bell\ndescription: Rings.\n---\n"
+    file = workspace.write(".claude/skills/bell/skill.md", text)
+    if (file.parent / "SKILL.md").exists():
+        pytest.skip("case does not count here")
+    for host in ("claude-code", "copilot"):
+        [verdict] = verdicts(workspace, host).values()
+        assert verdict.state == "does-not-load"
+        assert "the file is called skill.md" in verdict.message
+    (file.parent / "SKILL.md").symlink_to("skill.md")  # what a host finds where it does not count
+    assert {one.state for one in verdicts(workspace, "claude-code").values()} == {"loads"}
+
+
+def test_what_metier_does_not_read_says_nothing_about_the_host(workspace: Workspace) -> None:
+    text = "---\nname: bell\ndescription: Rings.\n---\n" + "x" * (1 << 20)
+    workspace.write(".claude/skills/bell/SKILL.md", text)
+    [verdict] = verdicts(workspace, "claude-code").values()
+    assert (verdict.state, verdict.message) == (
+        "unknown",
+        "not known: metier does not read files of more than 1,048,576 bytes",
+    )
+    assert listing(workspace, "claude-code").not_loaded == 0
 
 
 @pytest.mark.parametrize(

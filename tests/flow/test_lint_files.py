@@ -9,7 +9,7 @@ import pytest
 
 from conftest import Workspace
 from metier.config import Config
-from metier.errors import NotFoundError, UsageError
+from metier.errors import UsageError
 from metier.flow import lint_files
 from metier.flow.lint_files import changed_files, documents_among, listed_files
 
@@ -85,7 +85,7 @@ def test_without_a_commit_every_file_has_changed(workspace: Workspace) -> None:
 @needs_git
 @pytest.mark.parametrize("ref", ["nowhere", "--output=x", "-p", ""])
 def test_what_is_no_commit_is_said(repository: Workspace, ref: str) -> None:
-    with pytest.raises(NotFoundError, match="no common commit"):
+    with pytest.raises(UsageError, match="no common commit"):
         changed(repository, ref)
     assert not (repository.root / "x").exists()
 
@@ -202,5 +202,42 @@ def test_paths_are_relative_to_the_current_folder(
 def test_a_folder_without_git_is_said_to_be_no_repository(
     tmp_path: Path, no_mark_above: None
 ) -> None:
-    with pytest.raises(NotFoundError, match="this is not a git repository"):
+    with pytest.raises(UsageError, match="this is not a git repository"):
         changed_files(str(tmp_path), "HEAD~1")
+
+
+def stub_git(folder: Path, monkeypatch: pytest.MonkeyPatch, said: str) -> None:
+    """A git that refuses to work."""
+    folder.mkdir()
+    (folder / "git").write_text(f'#!/bin/sh\necho "{said}" >&2\nexit 128\n')
+    (folder / "git").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+
+
+def test_why_git_refuses_a_repository_is_said_with_what_to_do(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = str(workspace.root)
+    said = f"fatal: detected dubious ownership in repository at '{root}'\nTo add an exception"
+    stub_git(tmp_path / "bin", monkeypatch, said)
+    with pytest.raises(UsageError, match="detected dubious ownership in repository") as refused:
+        changed_files(root, "main")
+    assert refused.value.message.endswith(f"at '{root}'")
+    assert f"git config --global --add safe.directory {root}" in refused.value.hint
+    assert "--files-from" in refused.value.hint
+
+
+def test_any_other_reason_of_git_is_passed_on(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stub_git(tmp_path / "bin", monkeypatch, "fatal: bad config line 1 in file .git/config")
+    with pytest.raises(UsageError, match="bad config line 1"):
+        changed_files(str(workspace.root), "main")
+
+
+def test_a_machine_without_git_is_said(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(UsageError, match="git does not work here: No such file"):
+        changed_files(str(workspace.root), "main")

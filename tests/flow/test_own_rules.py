@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Workspace, trust
-from metier.config import Config, load_config
+from conftest import Workspace, load_config, trust
+from metier.config import Config
 from metier.errors import ConfigError
 from metier.flow.linting import Choice, Linter, LintRequest
 from metier.flow.own_rules import OwnRules, rules_of

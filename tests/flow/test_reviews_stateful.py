@@ -22,8 +22,8 @@ from hypothesis.stateful import (
     rule,
 )
 
+from conftest import load_config
 from flow.reviewed import Shop
-from metier.config import load_config
 from metier.config.lockfile import lock_path, write_lock
 from metier.values.trust import LEVELS
 from soak import SOAK

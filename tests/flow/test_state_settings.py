@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Workspace
-from metier.config import Config, load_config
+from conftest import Workspace, load_config
+from metier.config import Config
 from metier.config.described import described
 from metier.config.layers import user_settings
 from metier.errors import ConfigError

@@ -89,6 +89,21 @@ def test_matched_words_are_told_by_field_as_the_task_writes_them(catalog: Catalo
     assert (one.kind, one.path) == ("skill", "skills/pdf-tables/SKILL.md")
 
 
+def test_an_identifier_is_told_once_and_its_parts_are_too_little(workspace: Workspace) -> None:
+    workspace.skill("pod", "Back up loops. Use when back.")
+    for name in ("alpha", "beta", "gamma"):
+        workspace.skill(name, f"Rotate the keys of {name}")
+    with Catalog.open(workspace.root) as catalog:
+        catalog.refresh()
+        found = catalog.which("why CrashLoopBackOff", expect="pod")
+        one = skill(found, "pod")
+    assert one.matched == {"description": ["CrashLoopBackOff"]}
+    assert one.evidence >= found.threshold
+    assert found.named == []
+    assert found.expectation is not None
+    assert found.expectation.reasons[0] == "one matching word is too little"
+
+
 def test_words_that_a_skill_is_not_for_are_told_apart(catalog: Catalog) -> None:
     one = skill(catalog.which("the tables of a spreadsheet"), "pdf-tables")
     assert one.against == ["spreadsheet"]
@@ -461,6 +476,76 @@ def test_a_host_shows_a_skill_that_another_shadows_elsewhere(
         for host, path in (("claude-code", ".claude"), ("codex", ".agents")):
             [one] = catalog.which("draw the tables", host=host).skills
             assert one.path == f"{path}/skills/tables/SKILL.md"
+
+
+def two_folders_of_one_name(workspace: Workspace, parent: str) -> None:
+    workspace.skill("figma", "Read designs from a figma link.", folder=f"{parent}/figma")
+    workspace.skill("figma", "Exports components and frames.", folder=f"{parent}/figma-1")
+    for name in ("alpha", "beta", "gamma", "delta"):
+        workspace.skill(name, f"Rotate the keys of {name}", folder=f"{parent}/{name}")
+
+
+def test_skills_are_called_and_meant_as_the_host_calls_them(
+    workspace: Workspace, empty_home: Path
+) -> None:
+    two_folders_of_one_name(workspace, ".claude/skills")
+    with Catalog.open(workspace.root, trust="none") as catalog:
+        catalog.refresh()
+        for folder, place in (("figma", 1), ("figma-1", 2)):
+            found = catalog.which("figma link", host="claude-code", expect=folder)
+            assert [found.label(one) for one in found.skills[:2]] == ["figma", "figma-1"]
+            assert [found.is_named(one) for one in found.skills[:2]] == [True, False]
+            assert found.expectation is not None
+            assert (found.expectation.name, found.expectation.place) == (folder, place)
+            assert found.expectation.own is not None
+            assert found.expectation.own.path == f".claude/skills/{folder}/SKILL.md"
+
+
+def test_skills_of_one_name_in_a_host_are_told_apart_by_their_ids(
+    workspace: Workspace, empty_home: Path
+) -> None:
+    two_folders_of_one_name(workspace, ".agents/skills")
+    with Catalog.open(workspace.root, trust="none") as catalog:
+        catalog.refresh()
+        first, second = "figma::.agents/skills/figma", "figma::.agents/skills/figma-1"
+        found = catalog.which("figma link", host="codex", expect=second)
+        assert [found.label(one) for one in found.skills[:2]] == [first, second]
+        assert found.expectation is not None
+        assert found.expectation.name == second
+        assert any(f"place 2: '{first}' is first" in why for why in found.expectation.reasons)
+
+
+def test_the_copy_that_a_host_loads_is_the_expected_skill(
+    workspace: Workspace, empty_home: Path
+) -> None:
+    for folder in (".agents/skills/pdf", ".claude/skills/pdf"):
+        workspace.skill("pdf", "Split the pages of PDF files", folder=folder)
+    with Catalog.open(workspace.root, trust="none") as catalog:
+        catalog.refresh()
+        for host, folder in (("codex", ".agents"), ("claude-code", ".claude")):
+            found = catalog.which("split pdf files", host=host, expect="pdf")
+            assert found.expectation is not None
+            assert (found.expectation.place, found.expectation.reasons[1:]) == (1, [])
+            assert found.expectation.own is not None
+            assert found.expectation.own.path.startswith(folder)
+        found = catalog.which("split pdf files", expect=".agents/skills/pdf")
+        assert found.expectation is not None
+        assert "copy of .claude/skills/pdf" in found.expectation.reasons[0]
+
+
+def test_a_file_without_front_matter_is_said_to_load_but_not_to_be_ranked(
+    workspace: Workspace, empty_home: Path
+) -> None:
+    workspace.write(".claude/skills/bare/SKILL.md", "Restarts crashed pods.\n")
+    with Catalog.open(workspace.root, trust="none") as catalog:
+        catalog.refresh()
+        for host, why in (
+            ("claude-code", "claude-code loads it, but metier does not rank it: unparseable"),
+            ("copilot", "it is excluded: unparseable"),
+        ):
+            found = catalog.which("restart crashed pods", host=host, expect="bare")
+            assert found.expectation is not None
+            assert found.expectation.reasons[0].startswith(why)
 
 
 def test_with_room_for_all_texts_a_host_changes_no_figure(

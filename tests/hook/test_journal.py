@@ -28,7 +28,7 @@ from hook.hooks import (
 )
 from hook.journal_rows import LEAST, decided, log_rows, row
 from metier.flow.hook_figures import statistics
-from metier.flow.hook_log import read_decisions, resume
+from metier.flow.hook_log import failures, read_decisions, resume, why_failed
 from metier.hook import journal
 from metier.hook.journal import Journal
 from metier.storage.lightjson import scan
@@ -176,6 +176,18 @@ def test_a_failure_is_a_row_so_that_errors_can_be_counted(filled: Hooks) -> None
     figures = statistics(read_decisions(filled.room))
     assert (figures.overall.requests, figures.overall.errors) == (2, 1)
     assert (figures.skipped, figures.overall.injecting) == (0, 0)
+
+
+def test_the_reason_of_a_failure_is_found_in_the_log(filled: Hooks) -> None:
+    filled.run("codex", {**filled.asked("codex"), "prompt": 5})
+    [failed] = read_decisions(filled.room)
+    [line] = filled.log()
+    reason = why_failed(failed, failures(filled.room))
+    assert reason.startswith(f"{failed.error}: ")
+    assert line.endswith(f" codex: {reason}")
+    other = failed._replace(error="OSError")
+    assert why_failed(other, failures(filled.room)) == "OSError"
+    assert why_failed(failed, {}) == failed.error
 
 
 @pytest.mark.invariant(id="CARD-ROLL-004")

@@ -86,6 +86,8 @@ def test_metier_looks_through_the_skill_folders_of_all_hosts_and_no_others() -> 
 
 
 def test_the_folders_that_a_host_borrows_are_another_hosts() -> None:
+    borrowers = [name for name, host in HOSTS.items() if host.loading and host.loading.borrowed]
+    assert borrowers == ["copilot", "cursor", "opencode"]
     for host in HOSTS.values():
         for folder in host.loading.borrowed if host.loading else ():
             owners = [

@@ -278,13 +278,25 @@ def test_a_damaged_archive_is_a_usage_error(inspect: Inspect, tmp_path: Path) ->
             inspect(tmp_path / name)
 
 
+@pytest.mark.parametrize("name", ["a.zip", "a.tar.gz", "A.TAR", "a.7z"])
+@pytest.mark.parametrize("content", ["", "not an archive"])
+def test_a_file_that_is_an_archive_by_name_only_is_a_usage_error(
+    inspect: Inspect, tmp_path: Path, name: str, content: str
+) -> None:
+    (tmp_path / name).write_text(content)
+    with pytest.raises(UsageError, match="it is not a zip, tar or"):
+        inspect(tmp_path / name)
+
+
 def test_an_encrypted_file_is_a_finding(inspect: Inspect, tmp_path: Path) -> None:
     file = zipped(tmp_path / "a.zip", {"a.md": "x"})
     raw = bytearray(file.read_bytes())
     for at, offset in ((raw.find(b"PK\x03\x04"), 6), (raw.find(b"PK\x01\x02"), 8)):
         raw[at + offset] |= 1
     file.write_bytes(raw)
-    assert codes(inspect(file)) >= {"IN405"}
+    [finding] = inspect(file).findings
+    assert (finding.issue.code, finding.issue.path) == ("IN405", "a.md")
+    assert finding.issue.message == "it is encrypted: not read"
 
 
 @settings(max_examples=40, deadline=None)
@@ -393,6 +405,19 @@ def test_a_repository_is_read_without_running_its_filters_and_hooks(
 def test_an_address_that_could_run_something_is_refused(address: str) -> None:
     with pytest.raises(UsageError):
         check_git_address(address)
+
+
+@pytest.mark.parametrize("address", ["https://x.example/OWNER/NAME -x", "https:///x", "https://"])
+def test_an_address_without_a_host_or_with_blanks_is_told_how_addresses_look(address: str) -> None:
+    with pytest.raises(UsageError, match="does not fetch from") as raised:
+        check_git_address(address)
+    assert raised.value.hint.startswith("https://HOST/PATH, ssh://")
+
+
+def test_a_refused_address_is_shown_without_its_password() -> None:
+    with pytest.raises(UsageError) as raised:
+        check_git_address("https://user:hunter2@x.example/a b")
+    assert "'https://x.example/a b'" in raised.value.message
 
 
 @pytest.mark.parametrize(
@@ -510,4 +535,4 @@ def test_a_command_of_a_skill_is_named_with_its_line(inspect: Inspect, tmp_path:
 
 def test_a_card_without_an_id_is_listed_by_its_file(inspect: Inspect, tmp_path: Path) -> None:
     made = folder(tmp_path / "p", {"docs/capabilities/a.md": "---\ntitle: A\n---\nText.\n"})
-    assert all(one.name for one in inspect(made).adds)
+    assert [(one.kind, one.name) for one in inspect(made).adds] == [("card", "a.md")]

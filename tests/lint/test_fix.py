@@ -2,8 +2,8 @@
 
 import pytest
 
+from lint.first_repairs import fix
 from metier.flow.repairing import Naming, Repair, is_repairable, repair_text
-from metier.lint.fix import fix
 from metier.lint.fix_description import whole_sentences
 from metier.values.files import Found
 from metier.values.outcomes import Issue

@@ -33,6 +33,17 @@ def test_of_skills_with_one_name_the_first_stays_and_each_other_is_told() -> Non
     assert all("also used by x" in issue.message for issue in lint_collisions(subjects))
 
 
+@pytest.mark.parametrize("sha256", ["", "same"])
+@pytest.mark.parametrize(("folder", "meet"), [("figma", True), ("figma-1", False)])
+def test_a_host_that_calls_skills_by_their_folder_has_no_collision_of_names(
+    folder: str, meet: bool, sha256: str
+) -> None:
+    first = skill("figma", ".claude/skills/figma/SKILL.md", sha256)
+    (issue,) = lint_collisions([first, skill("figma", f"other/{folder}/SKILL.md", sha256)])
+    assert issue.matters_to("claude-code") is meet
+    assert all(issue.matters_to(host) for host in ("copilot", "codex", "gemini", "metier"))
+
+
 def test_an_exact_copy_is_one_finding_and_not_also_a_name_collision() -> None:
     (issue,) = lint_collisions([skill("a", "x", "same"), skill("a", "y", "same")])
     assert (issue.code, issue.path) == ("XF902", "y")

@@ -2,8 +2,8 @@
 
 import pytest
 
+from lint.first_repairs import fix
 from metier.lint import lint_document
-from metier.lint.fix import fix
 from metier.lint.host_limits import ROUTING_TEXT_SHOWN
 from metier.lint.skills import LONGEST_DESCRIPTION
 from metier.parse.kinds import parse_document

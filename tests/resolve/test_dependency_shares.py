@@ -147,6 +147,7 @@ def test_a_candidate_that_a_gate_rejects_is_told_what_it_lacks_too() -> None:
 
 def test_in_best_effort_no_requirement_is_a_reason_to_reject() -> None:
     found = rows(run([WEB, NEEDY], "web-search", "sql-query", mode="best-effort"))
+    assert [*found] == ["web", "sql1"]
     assert not any(REASON in row["rejected"] or "dependency" in row for row in found.values())
 
 

@@ -44,11 +44,12 @@ def reports(draw: st.DrawFn) -> Json:
     count = draw(st.integers(1, 8))
     pool = [draw(candidates(number)) for number in range(count)]
     consumer = draw(st.one_of(st.none(), st.sampled_from(pool)))
+    asking = consumer if draw(st.booleans()) else None
     made = resolve(
         pool,
         draw(st.lists(st.sampled_from(NAMES), min_size=1, max_size=3, unique=True)),
         draw(st.one_of(st.just(""), texts)),
-        consumer=consumer if draw(st.booleans()) else None,
+        consumer=asking,
         mode="best-effort" if consumer else draw(st.sampled_from(["strict", "best-effort"])),
         policy=draw(st.sampled_from([{}, {"selection-mode": "cover"}])),
         history=draw(st.dictionaries(st.sampled_from([one.id for one in pool]), st.floats(0, 1))),
@@ -56,6 +57,7 @@ def reports(draw: st.DrawFn) -> Json:
         divergence=draw(st.booleans()),
     )
     found: Json = json.loads(made.full_report().to_json())
+    assert len(found["candidates"]) == count - (asking is not None)
     return found
 
 

@@ -706,6 +706,17 @@ def test_a_run_is_abandoned_when_its_process_is_gone(store: RunStore) -> None:
     assert not store.is_abandoned(added(store), time.time() + 1_000)
 
 
+def test_a_list_says_which_runs_are_abandoned(store: RunStore) -> None:
+    run, _ = begun(store), added(store)
+
+    def abandoned() -> list[bool]:
+        return [one.is_abandoned for one in store.browse(RunsAsked(descending=False))[0]]
+
+    assert abandoned() == [False, False]
+    store.claim(run.run_id, MINE, time.time() - 1_000)
+    assert abandoned() == [True, False]
+
+
 def test_the_children_of_a_run_are_listed_oldest_first(store: RunStore) -> None:
     top = added(store)
     kids = [added(store, parent_run=top.run_id, parent_step=where) for where in ("a", "b[1]", "a")]

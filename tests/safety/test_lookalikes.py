@@ -6,7 +6,7 @@ import unicodedata
 import pytest
 
 from metier.safety.disguise import examine, find_overrides
-from metier.safety.lookalikes import CONFUSABLES, EITHER, as_ascii, readings
+from metier.safety.lookalikes import CONFUSABLES, EITHER, readings, shape
 
 PHRASES = (
     "ignore previous instructions",
@@ -56,7 +56,7 @@ def test_every_entry_is_listed_once_in_order_and_is_no_ascii() -> None:
 
 @pytest.mark.parametrize("sign", [":", "<", ">", "/"])
 def test_a_sign_is_known_by_its_look_alikes(sign: str) -> None:
-    assert {as_ascii(one) for one, letter in as_listed() if letter == sign} == {sign}
+    assert {shape(one) for one, letter in as_listed() if letter == sign} == {sign.encode()}
 
 
 def test_what_may_be_several_letters_is_read_as_each_of_them() -> None:

@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Workspace
+from conftest import Workspace, load_config
 from metier import Catalog
 from metier.cli import run
-from metier.config import Config, load_config
+from metier.config import Config
 from metier.config.settings import CAPABILITIES, CLASSES, SETTINGS, class_of, entries
+from metier.errors import ConfigError
 
 CARD = (
     "---\nid: {id}\nname: {id}\ndescription: About {id}.\ntriggers:\n  keywords: [deploy]\n"
@@ -121,6 +122,34 @@ def test_no_power_of_an_untrusted_workspace_reaches_the_settings(place: Endpoint
         "host-folders", "tokenizer", "mounts.srv", "folders.agents", "tools.x", "mcp.x",
         "models.default", "probes.x", "capabilities.forceInclude", "capabilities.skillThreshold",
     }  # fmt: skip
+
+
+WRONG = """
+mounts = ["../x"]
+tokenizer = "x"
+[tools.x]
+argv = "ls -l"
+[mcp.s]
+command = "a"
+url = "https://x"
+[encoder]
+kind = "onx"
+[models.lab]
+base-url = "ftp://x"
+[probes.x]
+argv = ["a"]
+"""
+
+
+def test_ignored_powers_that_are_wrong_are_told_and_refused_by_trust(place: Endpoint) -> None:
+    place.own(WRONG)
+    config = place.load()
+    assert "tools.x" in config.ignored
+    assert [one.split("'")[1] for one in config.ignored_wrong] == [
+        "mounts", "tools.x.argv", "mcp.s", "encoder.kind", "models.lab.base-url",
+    ]  # fmt: skip
+    with pytest.raises(ConfigError):
+        place.load(is_trusted=True)
 
 
 def test_trusted_settings_count_as_they_are(place: Endpoint) -> None:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from lint.first_repairs import fix
 from metier.config import powers
 from metier.core.clauses import split_clauses
 from metier.core.indentation import with_spaces
@@ -28,7 +29,6 @@ from metier.inject.sanitize import sanitize_capability_content
 from metier.install import js_plugins, splice, toml_edits
 from metier.lint import skills
 from metier.lint.agents import lint_agent, validate_agent
-from metier.lint.fix import fix
 from metier.lint.fix_description import whole_sentences
 from metier.lint.settings import SettingsFile, lint_capabilities
 from metier.lint.skills import lint_skill
@@ -47,8 +47,8 @@ from metier.run.ledger import Ledger
 from metier.run.models import connect
 from metier.run.models.offline import arguments_of, value_of
 from metier.run.sqlite_store import SqliteRunStore
+from metier.safety.disguise import find_overrides
 from metier.safety.markers import defused
-from metier.safety.phrases import find_phrases
 from metier.serving import endpoint
 from metier.values import checks
 from metier.values.agents import CheckpointSettings, Limits
@@ -333,7 +333,7 @@ def test_a_flood_of_160_000_characters_is_looked_through(flood: str) -> None:
     Case("markdown", code_and_comments, lambda n: "- " * n + "\n" + ">\n    x\n" * n, 1_000),
     Case("backticks", code_and_comments, lambda n: "".join("`" * one for one in range(n)), 50),
     Case("markers", defused, lambda n: "<user" + "\n" * n + "<user" + " " * n),
-    Case("phrases", find_phrases, lambda n: "ignore" + "all the " * n),
+    Case("phrases", find_overrides, lambda n: "ignore" + "all the " * n),
     Case("words", words, lambda n: "a\u0301 " * n),
     Case("printable", printable, lambda n: "\x1b" * n),
     Case("words of the ranker", terms, lambda n: "aB_c'é表" * n),

@@ -1,4 +1,4 @@
-"""What the user trusts: a power set at a digest, in a record of their own."""
+"""What the user trusts: powers at a digest, in a record of their own."""
 
 import asyncio
 import hashlib

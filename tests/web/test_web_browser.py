@@ -79,6 +79,9 @@ def _write_hostile(workspace: Workspace) -> None:
         text = f"Huge {HOSTILE} " + "wide " * times
         front = f"name: {name}\ndescription: |\n  {text}"
         workspace.write(f"skills/{name}/SKILL.md", f"---\n{front}\n---\nDo.\n")
+    for folder in ("skills/long", ".claude/skills/long"):  # a word that no line can hold
+        long = f"{'long' * 70}-{folder[0]}"
+        workspace.skill(long, f"Alert {'n' * 1_000}", folder=folder)
     name = "bi\u202edi\u200b-name"
     workspace.skill(name, f"Alert with {name} and {'w' * 900}", folder="skills/bidi")
     picture = '<svg xmlns="http://www.w3.org/2000/svg" onload="alert(6)"><script>alert(7)</script>'
@@ -139,6 +142,66 @@ def test_an_answer_appears_while_one_types(watched: Watched) -> None:
     page.wait_for_url("**/which?task=write+release+notes*")
     page.get_by_role("link", name="make this one win").first.click()
     page.get_by_role("heading", name="How to make").wait_for()
+
+
+def test_an_unknown_name_is_told_beside_the_form_and_can_be_corrected(opened: Opened) -> None:
+    context = opened.context(base_url=opened.url)
+    page = context.new_page()
+    for address, field in (
+        ("/which?task=write+release+notes", "Make this one win"),
+        ("/resolve?require=web-search", "For this skill"),
+    ):
+        page.goto(address)
+        page.get_by_label(field).fill("nobody")
+        page.get_by_label(field).press("Tab")
+        page.locator("#answer .banner", has_text="no skill is called 'nobody'").wait_for()
+        page.get_by_label(field).fill("release-notes")
+        page.get_by_label(field).press("Tab")
+        page.locator("#answer .verdict").wait_for()
+    context.close()
+
+
+def test_filters_are_folded_on_a_narrow_window(opened: Opened) -> None:
+    context = opened.context(
+        base_url=opened.url, viewport={"width": 360, "height": 800}, java_script_enabled=False
+    )
+    page = context.new_page()
+    page.goto("/catalog?kind=skill")
+    facet = page.locator(".facets details").first
+    assert not facet.is_visible()
+    page.get_by_label("Filters 1 chosen").press("Space")
+    assert facet.is_visible()
+    context.close()
+
+
+def test_texts_and_tables_can_be_read_in_half_a_screen(opened: Opened) -> None:
+    context = opened.context(base_url=opened.url, viewport={"width": 800, "height": 900})
+    page = context.new_page()
+    for address, part in (
+        ("/document?kind=skill&id=release-notes", "article"),
+        ("/catalog", "td.long"),
+    ):
+        page.goto(address)
+        box = page.locator(part).first.bounding_box()
+        assert box is not None
+        assert box["x"] + box["width"] <= 800
+        assert box["width"] > 400
+    context.close()
+
+
+def test_the_keyboard_reaches_every_page_in_the_narrow_list_of_pages(opened: Opened) -> None:
+    context = opened.context(base_url=opened.url, viewport={"width": 360, "height": 800})
+    page = context.new_page()
+    page.goto("/overview")
+    links = page.locator(".side nav a")
+    for number in range(links.count()):
+        links.nth(number).focus()
+        assert links.nth(number).evaluate(
+            "one => { const box = one.getBoundingClientRect();"
+            " return one.contains(document.elementFromPoint("
+            "box.x + box.width / 2, box.y + box.height / 2)); }"
+        )
+    context.close()
 
 
 def test_a_policy_is_tried_and_compared_with_before(watched: Watched) -> None:

@@ -62,6 +62,11 @@ def test_a_run_is_followed_killed_resumed_and_forked(office: Office) -> None:
     page.locator(".run-head .badge", has_text="interrupted").wait_for()
     assert page.locator("details.step-detail").first.evaluate("one => one.open")
     assert page.evaluate("window.isSame")
+    for address in ("/runs", "/overview"):
+        page.goto(address)
+        page.locator("tbody span.badge", has_text="interrupted").wait_for()
+    page.go_back()
+    page.go_back()
     page.get_by_role("button", name="Resume").click()
     page.locator(".run-head .badge", has_text="running").wait_for()
     office.release()

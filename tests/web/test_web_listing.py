@@ -96,8 +96,9 @@ def test_a_host_without_skills_or_limit_is_told_so(full: Inspected) -> None:
 def test_hostile_texts_are_escaped_in_every_part(workspace: Workspace, empty_home: Path) -> None:
     workspace.skill("bad", HOSTILE, folder=".claude/skills/bad")
     with inspected(workspace.root, host_folders=True) as made:
-        for address in ("/listing?context=200000", "/listing?context=10", "/listing?host=opencode"):
-            page = made.page(address)
+        for address, times in (("context=200000", 0), ("context=10", 1), ("host=opencode", 2)):
+            page = made.page(f"/listing?{address}")
+            assert page.count("&lt;script&gt;alert") == times
             assert "<script>alert" not in page
             assert "\u202e" not in page
 

@@ -91,6 +91,14 @@ def test_a_skill_in_no_cluster_can_be_zoomed_to(site: Inspected) -> None:
     assert site.json("/overlap.json", 404, near="nobody")["error"]["code"] == "NOT_FOUND"
 
 
+def test_the_skill_that_was_asked_for_is_marked_on_the_map(site: Inspected) -> None:
+    page = site.page("/overlap", near="haiku")
+    assert re.findall(r'<circle class="asked"[^>]*><title>([^<]*)', page) == ["haiku"]
+    assert re.findall(r'<text class="asked"[^>]*>([^<]*)', page) == ["haiku"]
+    assert "it competes with none" in page
+    assert 'class="asked"' not in site.page("/overlap")
+
+
 def test_the_threshold_decides_who_competes(site: Inspected) -> None:
     assert site.json("/overlap.json", least="100")["competing"] == 0
     assert "no two skills compete" in site.page("/overlap", least="100")
@@ -110,15 +118,15 @@ def test_an_empty_catalog_has_an_empty_map(workspace: Workspace) -> None:
 
 
 def test_hostile_names_are_escaped(workspace: Workspace) -> None:
-    bad = "<script>alert(1)</script>\u202e"
     for number in range(3):
-        workspace.skill(f"{bad}{number}", f"{ALIKE} {number}", folder=f"skills/bad-{number}")
+        workspace.skill(f"<i>x</i>{number}", f"{ALIKE} {number}", folder=f"skills/bad-{number}")
+    workspace.skill("<script>alert(1)</script>\u202e", f"{ALIKE} 3", folder="skills/hidden")
     with inspected(workspace.root) as made:
-        found = made.json("/overlap.json")
-        pages = [made.page("/overlap")]
-        if found["map"]["points"]:
-            pages.append(made.page("/overlap", near=found["map"]["points"][0]["name"]))
-        for page in pages:
+        points = made.json("/overlap.json")["map"]["points"]
+        assert [one["name"] for one in points] == ["<i>x</i>0", "<i>x</i>1", "<i>x</i>2"]
+        for page in (made.page("/overlap"), made.page("/overlap", near="<i>x</i>0")):
+            assert "&lt;i&gt;x&lt;/i&gt;0" in page
+            assert "<i>x" not in page
             assert "<script>alert" not in page
             assert "\u202e" not in page
 

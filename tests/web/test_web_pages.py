@@ -22,6 +22,7 @@ from metier.web.page import View
 from metier.web.pictures import Part, columns, sparkline, stacked
 from metier.web.query import Query, address
 from metier.web.table import Column, table_of
+from metier.web.table_html import rows_html
 from web_served import Inspected, inspected
 
 QUERIES = {
@@ -75,6 +76,25 @@ def test_an_unknown_page_and_document_are_told(site: Inspected) -> None:
 
 
 # Overview
+
+
+def test_the_overview_says_a_reason_for_exclusion_once(workspace: Workspace) -> None:
+    for name in ("one", "two"):
+        workspace.write(f"skills/{name}/SKILL.md", "No front matter.\n")
+    with inspected(workspace.root) as made:
+        page = made.page("/overview")
+    assert page.count("the file has no front matter") == 1
+    assert page.index("skills/one/SKILL.md") < page.index("skills/two/SKILL.md")
+
+
+@pytest.mark.parametrize("part", ["div#answer", "div#found", "", "div", 'div#"><script>', "div#A"])
+def test_an_error_is_shown_where_htmx_puts_the_answer(site: Inspected, part: str) -> None:
+    headers = {"HX-Request": "true", "HX-Target": part}
+    found = site.client.get("/document?kind=skill&id=nobody", headers=headers)
+    assert found.status_code == 404
+    assert "no skill is called" in found.text
+    known = part in ("div#answer", "div#found")
+    assert (f'<div id="{part[4:]}" aria-live' in found.text) == known
 
 
 def test_the_overview_counts_documents_and_says_how_to_fix_what_is_excluded(
@@ -275,6 +295,24 @@ def test_documents_of_every_kind_are_shown(site: Inspected, kind: str, wanted: s
     assert wanted in site.page("/document", kind=kind, id=wanted)
 
 
+def test_an_agent_is_shown_with_the_plan_of_its_workflow(workspace: Workspace) -> None:
+    step = "{stepId: read, type: prompt, config: {prompt: Read}}"
+    after = "{stepId: judge, type: prompt, dependencies: [read], config: {prompt: Judge}}"
+    workspace.write(
+        "agents/judge.yaml",
+        f"agentId: judge\nversion: 1.0.0\ndescription: Judges.\nsystemPrompt: Judge well.\n"
+        f"execution: parallel\nworkflow:\n- {step}\n- {after}\n",
+    )
+    with inspected(workspace.root) as site:
+        found = site.json("/document.json", kind="agent", id="judge")
+        layers = found["plan"]["layers"]
+        assert [[one["stepId"] for one in layer] for layer in layers] == [["read"], ["judge"]]
+        page = site.page("/document", kind="agent", id="judge")
+    assert 'aria-label="Plan of judge:' in page
+    assert page.count("Judge well.") == 1
+    assert "/runs?agent=judge" in page
+
+
 def test_a_document_that_was_removed_is_told(workspace: Workspace) -> None:
     file = workspace.skill("one")
     with inspected(workspace.root) as made:
@@ -355,6 +393,14 @@ def test_a_table_filters_sorts_and_pages_by_the_address() -> None:
         table_of(view_of("sort=nothing"), COLUMNS, ROWS)
 
 
+def test_numbers_of_a_column_have_as_many_digits_as_it_says() -> None:
+    view = View(catalog=None, query=Query(), page="things")  # type: ignore[arg-type]
+    column = Column("share", "Share", "number", digits=2)
+    rows = [{"share": share} for share in (0.5, 0.125, None)]
+    html = rows_html(table_of(view, [column], rows))
+    assert re.findall(r">([^<>]*)</td>", html) == ["0.50", "0.12", ""]
+
+
 def test_two_tables_on_a_page_do_not_share_their_parameters() -> None:
     view = view_of("a.sort=-size&b.page=2")
     first = table_of(view, COLUMNS, ROWS, name="a")
@@ -376,6 +422,7 @@ def test_pictures_have_a_text_and_no_style() -> None:
         assert "<title>" in one
         assert "style=" not in one
         assert "<b>" not in one
+    assert "<span>mon</span><span>highest 1</span><span>tue</span>" in drawn[1]
     assert "sum: &lt;b&gt; 1, two 2; threshold 2.50" in drawn[0]
 
 

@@ -1,5 +1,6 @@
 """Resolve, its reports, and Inject: what the pages of the inspector say, and what they change."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -207,6 +208,20 @@ def test_two_reports_are_compared(workspace: Workspace) -> None:
         assert "The same, except for id and time" in made.page("/reports", old=old, new=same)
 
 
+def test_a_comparison_says_of_which_candidates_a_report_has_no_row(workspace: Workspace) -> None:
+    gone = workspace.skill("gone", extra=contract("DCI/1 P(search)"))
+    with inspected(workspace.root) as made:
+        old = stored(made, "require=search")
+        gone.unlink()
+        workspace.skill("added", extra=contract("DCI/1 P(search)"))
+        made.post("/do/refresh")
+        page = made.page("/reports", old=old, new=stored(made, "require=search"))
+    [lost] = re.findall(r'>gone</a>.*?<td class="long">(.*?)</td>', page, re.DOTALL)
+    assert lost == "<del>passed</del> <ins>not listed</ins>"
+    [won] = re.findall(r'>added</a>.*?<td class="long">(.*?)</td>', page, re.DOTALL)
+    assert won == "<del>not listed</del> <ins>passes</ins>"
+
+
 def test_a_pending_decision_is_taken_on_the_page(workspace: Workspace) -> None:
     workspace.skill("search", extra=contract("DCI/1 P(web-search)"))
     with inspected(workspace.root) as made:
@@ -386,6 +401,8 @@ def test_hostile_texts_are_escaped_everywhere(workspace: Workspace) -> None:
             made.page("/inject", task=f"evil {HOSTILE}", agent=HOSTILE, core="evil"),
             made.page("/recompute", 404, id=report, candidate=HOSTILE),
         ]
+        shown = [number for number, text in enumerate(pages) if "&lt;script&gt;alert" in text]
+        assert shown == [0, 1, 4, 5]  # the others show no text of a question or a document
         for text in pages:
             assert "<script>alert" not in text
             assert "<b>x</b>" not in text

@@ -85,6 +85,7 @@ def test_no_page_shows_a_secret_of_a_document(site: Inspected) -> None:
         for address in (path, path.replace("?", ".json?", 1) if "?" in path else f"{path}.json"):
             found = site.page(address)
             assert VALUE not in found, address
+            assert ("[secret]" in found) is (path != "/overview"), address  # which has no texts
 
 
 def test_an_exported_error_does_not_repeat_a_secret(secretive: Workspace) -> None:

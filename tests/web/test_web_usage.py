@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -111,6 +112,19 @@ def test_a_verdict_is_given_by_a_form_and_changed_by_another(
     found = site.json("/usage.json", verdict="wrong")["decisions"]
     assert [row["id"] for row in found["table"]["rows"]] == [wanted]
     assert (found["labelled"], found["right"]) == (1, 0)
+
+
+def test_decisions_are_filtered_apart_from_other_tables(
+    site: Inspected, workspace: Workspace
+) -> None:
+    made = [injecting(0), *[decision(number) for number in range(1, 8)]]
+    room_of(workspace).write(DECISIONS, text_of(made))
+    page = site.page("/usage", verdict="none")
+    form = page[: page.index('name="d.filter"')].rpartition("<form")[2]
+    assert 'name="verdict" value="none"' in form
+    asked: dict[str, Any] = {"d.filter": "billing"}
+    found = site.json("/usage.json", **asked)["decisions"]["table"]
+    assert [row["injected"] for row in found["rows"]] == ["billing"]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import click
 
 from metier import __version__
 from metier.cli.layout import colour_wanted
-from metier.cli.shared_options import shared_options, usage_message
+from metier.cli.shared_options import shared_options, usage_hint, usage_message
 from metier.core.nearest import nearest, suggestion
 from metier.core.paths import is_utf8
 from metier.core.process import (
@@ -253,7 +253,7 @@ def _report(error: Exception, arguments: Sequence[str]) -> int:
         context = getattr(error, "ctx", None)
         inner = context.command_path if context is not None and context.parent else ""
         path = inner or " ".join(("metier", *named))
-        _print_error(usage_message(error), "USAGE", "", f"{path} --help")
+        _print_error(usage_message(error), "USAGE", "", usage_hint(error, path))
         return 2
     if isinstance(error, OSError):
         where = error.filename if isinstance(error.filename, str) else ""

@@ -2,10 +2,10 @@
 
 import click
 
-from metier.cli.review_view import review_json, show_review
+from metier.cli.review_view import review_json, show_locked, show_review
 from metier.cli.session import Session, complete_names, metier_command
 from metier.flow.entries import review_hint
-from metier.flow.reviews import Reviewed
+from metier.flow.reviews import Reviewed, lock_key
 
 
 @metier_command("diff")
@@ -15,15 +15,16 @@ def command(session: Session, skill: str | None) -> None:
 
     What it asks for comes first: capabilities, tools, commands, scripts; then its text; then its
     other files. SKILL is a name or a full id; without it, every skill that differs from its
-    review is shown.
+    review is shown, then the files that differ from metier.lock in skills without a review.
     """
     with session.catalog() as catalog:
         reviews = catalog.reviews
         if skill is not None:
             rows = catalog.find("skill", skill) or [catalog.skill_meant(skill)]
-            shown = [reviews.named(rows, skill)]
+            known = [reviews.named(rows, skill)]
         else:
-            shown = [one for one in reviews.all() if one.state != "same"]
+            known = list(reviews.all())
+        shown = [one for one in known if skill is not None or one.state != "same"]
         if session.as_json:
             session.print_json([review_json(reviews, one) for one in shown])
             return
@@ -32,8 +33,21 @@ def command(session: Session, skill: str | None) -> None:
                 click.echo()
             show_review(reviews, one)
             _note_next(session, one)
-    if not shown:
+        reviewed = {lock_key(one.row.path) for one in known if one.before is not None}
+        changed = [] if skill is not None else reviews.changed_since_lock()
+        for mismatch in changed:
+            if mismatch.path not in reviewed:
+                show_locked(mismatch)
+    if not reviewed and skill is None:
+        session.note_wrapped(_NEVER)
+    elif not shown:
         session.note("nothing changed since it was reviewed")
+
+
+_NEVER = (
+    "nothing was reviewed yet, so no changed lines are known: metier trust --skill SKILL reviews "
+    "one skill, metier lock all of a workspace that you trust"
+)
 
 
 def _note_next(session: Session, reviewed: Reviewed) -> None:

@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import click
 
@@ -19,9 +19,10 @@ from metier.cli.layout import flowed_here, words
 from metier.cli.refresh import failed_sources, review_notices
 from metier.cli.session import Session, counted, metier_command
 from metier.cli.shown_paths import ShownPaths, which_and_why
+from metier.config import Config
 from metier.config.owners import is_tracked
 from metier.config.tokens import token_counter
-from metier.errors import MetierError
+from metier.errors import ConfigError, MetierError
 from metier.flow.boundary import Boundary
 from metier.flow.hook_figures import spoken
 from metier.flow.hook_log import read_decisions
@@ -32,6 +33,7 @@ from metier.install.commands import unsafe_entries
 from metier.storage.places import state_room, user_home, user_room
 from metier.storage.workspace import OLD_STATE_FOLDER, RUNS_FILE
 from metier.values.files import KINDS, PLURAL
+from metier.values.settings_tables import RolloutMode
 
 if TYPE_CHECKING:
     from metier.flow.running import Agency
@@ -97,6 +99,7 @@ def _checks(session: Session) -> Iterator[Check]:
         yield Check("settings", "ok", ", ".join(sources) or "defaults")
         if not session.is_outside():
             yield _trust(session.boundary)
+        yield from _settings(session.config())
         for line in session.ignored_folders():
             yield Check("folders", "warning", line)
         yield from _entries(session)
@@ -107,6 +110,25 @@ def _checks(session: Session) -> Iterator[Check]:
     except MetierError as error:
         where = f" ({error.where})" if error.where else ""
         yield Check(error.code, "error", f"{error.message}{where}", error.hint)
+
+
+def _settings(config: Config) -> Iterator[Check]:
+    """What is wrong with settings that only some commands use, or none before trust."""
+    from metier.flow.lint_choice import check_codes  # --host does not load it
+    from metier.flow.own_rules import check_own_rules
+
+    for message in config.ignored_wrong:
+        yield Check("settings", "warning", message, "metier trust refuses it")
+    for check in (check_codes, check_own_rules):
+        try:
+            check(config)
+        except ConfigError as error:
+            where = f" ({error.where})" if error.where else ""
+            yield Check("settings", "error", f"{error.message}{where}", error.hint)
+    mode, known = os.environ.get("METIER_CAPABILITIES"), get_args(RolloutMode)
+    if mode and mode not in known:
+        detail = f"METIER_CAPABILITIES is '{mode}', which hooks take as monitor"
+        yield Check("settings", "warning", detail, f"set it to one of {', '.join(known)}")
 
 
 def _tokenizer(name: str) -> Check:
@@ -138,7 +160,7 @@ def _catalog(session: Session, catalog: Catalog) -> Iterator[Check]:
     yield from _excluded(catalog)
     yield from _reviews(catalog)
     yield from _unknown_sources(catalog)
-    from metier.flow.linting import settings_findings  # --host does not load it
+    from metier.flow.lint_settings import settings_findings  # --host does not load it
 
     for issue in settings_findings(catalog.config, catalog.workspace, _documents(catalog)):
         detail = f"{ShownPaths(catalog)(issue.path)}:{issue.line}: {issue.message}"

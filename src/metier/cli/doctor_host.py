@@ -18,6 +18,7 @@ from metier.storage.places import user_home
 
 _TITLES: dict[State, str] = {
     "does-not-load": "does not load",
+    "unknown": "not known whether it loads",
     "off": "switched off",
     "never-shown": "loads, but is never shown",
     "twice": "loaded twice",

@@ -19,7 +19,7 @@ from metier.cli.session import Session, metier_command
 from metier.config import Config
 from metier.config.owners import head_commit
 from metier.core.nearest import nearest
-from metier.errors import UsageError
+from metier.errors import NotFoundError, UsageError
 from metier.flow.boundary import Boundary
 from metier.flow.eval_against import compared, with_setting
 from metier.flow.eval_history import keep, remembered
@@ -91,9 +91,11 @@ def _eval(
     does. With --live it asks one, in a run that can be resumed: docs/evals-live.md.
 
     Exits with 1 if a bar is missed, if a file or a case cannot be read or names a skill that is not
-    there, and if there are no cases. A file that is called like a command: ./history.
+    there, and if there are no cases; with 2 if FILE does not exist. Write ./history for a file with
+    the name of a command.
     """
     output_format = _format(session, output_format)
+    _check_files(files)
     if against and settings:
         raise UsageError("--against and --against-setting ask for two comparisons")
     if live.is_wanted:
@@ -115,13 +117,22 @@ def _eval(
         session.print_json(report.to_json())
     else:
         click.echo(FORMATS[output_format](report), nl=False)
-    return _exit_code(session, report, files)
+    return _exit_code(session, report)
 
 
 def _format(session: Session, output_format: str) -> str:
     if session.as_json and output_format not in ("text", "json"):
         raise UsageError("--json and --format ask for two formats", hint="give one of them")
     return "json" if session.as_json else output_format
+
+
+def _check_files(files: tuple[str, ...]) -> None:
+    """Raise `NotFoundError` for a file that is not there; a command may be meant."""
+    for file in files:
+        if not os.path.lexists(file):
+            near = nearest(file, command.commands)
+            hint = f"did you mean 'metier eval {near}'?" if near else "metier eval --help"
+            raise NotFoundError(f"there is no file '{file}'", hint=hint)
 
 
 def _live(session: Session, asked: Asked, live: LiveOptions, output_format: str) -> int:
@@ -244,19 +255,11 @@ def _is_changed(catalog: Catalog, commit: str) -> bool | None:
     return is_changed(catalog.workspace, commit, files)
 
 
-def _hint_at_command(session: Session, files: tuple[str, ...]) -> None:
-    """A command that was meant, if the first word is no file."""
-    near = nearest(files[0], command.commands) if files and not os.path.lexists(files[0]) else ""
-    if near:
-        session.note(f"hint: did you mean 'metier eval {near}'?")
-
-
-def _exit_code(session: Session, report: EvalReport, files: tuple[str, ...]) -> int:
+def _exit_code(session: Session, report: EvalReport) -> int:
     evaluation = report.evaluation
     for problem in evaluation.problems:
         number = f" case {problem.number}" if problem.number else ""
         session.note(f"error: {problem.file}{number}: {problem.message}")
-    _hint_at_command(session, files)
     for line in report.unknown_lines():
         session.note(f"error: {line}")
     if not evaluation.results:

@@ -95,7 +95,7 @@ def counts(name: str, figure: Figure) -> str:
 
 def left_out(comparison: Comparison) -> str:
     cases = counted(comparison.left_out, "case")
-    return f"{cases} not compared: a skill is missing here or in {comparison.against}"
+    return f"{cases} not compared: not scored here or in {comparison.against}"
 
 
 def training_line(evaluation: Evaluation) -> str:

@@ -101,6 +101,8 @@ def _print_plan(session: Session, plan: Plan, dry_run: bool) -> None:
             session.note(f"{_DONE[change.action]} {_shown(change)}")
             if change.backup == "make":
                 session.note(f"kept a backup in {change.path}{BACKUP}")
+            elif not plan.installs and os.path.lexists(f"{change.path}{BACKUP}"):
+                session.note(f"left {change.path}{BACKUP}: the file before the first install")
 
 
 def _shown(change: Change) -> str:
@@ -224,14 +226,15 @@ command.subcommand_metavar = "HOST | COMMAND [ARGS]..."
 
 
 def _unknown(arguments: list[str]) -> MetierError:
-    """Exits with 1 unless a host is named: for a host, exit code 2 rejects the prompt."""
+    """Exits with 1 unless a host is named: to a host, exit code 2 rejects the prompt."""
     word, *others = arguments
     commands = f"commands: {', '.join(command.commands)}"
     if HOOKS.keys().isdisjoint(others):
         hint = did_you_mean(
             word, [*HOOKS, *command.commands], f"hosts: {', '.join(HOOKS)}; {commands}"
         )
-        return NotFoundError(f"'metier hook' has no host and no command '{word}'", hint=hint)
+        message = f"'metier hook' has no host and no command '{word}'"
+        return MetierError(message, code=NotFoundError.default_code, hint=hint)
     hint = did_you_mean(word, command.commands, commands)
     return UsageError(f"no such command 'hook {word}'", hint=hint)
 

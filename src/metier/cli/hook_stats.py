@@ -32,11 +32,13 @@ from metier.flow.hook_log import (
     Decisions,
     decisions_of,
     failed_refresh,
+    failures,
     kill_switch,
     killed_since,
     label,
     read_decisions,
     resume,
+    why_failed,
 )
 from metier.flow.shared import SharedState
 from metier.storage.hook_files import may_speak
@@ -96,11 +98,19 @@ def _show(session: Session, wanted: _Filter, decisions: Decisions, room: Room) -
 @_SHARED
 def _decisions(session: Session, since: str | None, host: str, limit: int, shared: bool) -> None:
     """List the latest decisions, newest last."""
-    with _log(session, _room(session), shared) as decisions:
-        _list(session, _filter(since, host), decisions, limit)
+    room = _room(session)
+    with _log(session, room, shared) as decisions:
+        known = {} if shared else failures(room)
+        _list(session, _filter(since, host), decisions, limit, known)
 
 
-def _list(session: Session, wanted: _Filter, decisions: Decisions, limit: int) -> None:
+def _list(
+    session: Session,
+    wanted: _Filter,
+    decisions: Decisions,
+    limit: int,
+    known: Mapping[tuple[str, int], str],
+) -> None:
     latest: deque[Decision] = deque(maxlen=limit)
     total = 0
     for decision in decisions:
@@ -114,7 +124,7 @@ def _list(session: Session, wanted: _Filter, decisions: Decisions, limit: int) -
     if not latest:
         _note_nothing(session, decisions, wanted)
     columns = ["id", "time", "host", "ms", "left", "injected"]
-    session.print_list(columns, [_cells(one) for one in latest], "decision", total=total)
+    session.print_list(columns, [_cells(one, known) for one in latest], "decision", total=total)
     _note_skipped(session, decisions.skipped)
 
 
@@ -174,7 +184,7 @@ def _filter(since: str | None, host: str) -> _Filter:
 # Decisions
 
 
-def _cells(decision: Decision) -> list[str]:
+def _cells(decision: Decision, known: Mapping[tuple[str, int], str]) -> list[str]:
     """`left` is the best score that was not injected."""
     left = _best_left(decision.cards) or _best_left(decision.skills)
     return [
@@ -183,13 +193,15 @@ def _cells(decision: Decision) -> list[str]:
         decision.host,
         f"{decision.milliseconds:.1f}",
         f"{left.score:.2f}" if left else "",
-        "; ".join(_outcome(decision, left)),
+        "; ".join(_outcome(decision, left, known)),
     ]
 
 
-def _outcome(decision: Decision, left: Considered | None) -> Iterator[str]:
+def _outcome(
+    decision: Decision, left: Considered | None, known: Mapping[tuple[str, int], str]
+) -> Iterator[str]:
     if decision.error:
-        yield f"error: {decision.error}"
+        yield f"error: {why_failed(decision, known)}"
     names = [
         other.name for other in (*decision.cards, *decision.skills) if other.outcome == INJECTED
     ]

@@ -76,6 +76,6 @@ def _trust_if_harmless(session: Session) -> None:
         return
     if review.entry is None and review.powers.is_empty:
         review.record(speak=False)
-        session.note("it is trusted: nothing in it needs a review yet")
+        session.note("this workspace is trusted: nothing in it needs a review yet")
     else:
-        session.note("it is not trusted; to review what it may do: metier trust")
+        session.note("this workspace is not trusted; to review what it may do: metier trust")

@@ -11,13 +11,22 @@ from metier.cli.lint_options import LintOptions, lint_options
 from metier.cli.session import Session, counted, metier_command
 from metier.cli.shown_paths import shown_file
 from metier.config import Config
-from metier.errors import ConfigError, UsageError
+from metier.core.nearest import did_you_mean
+from metier.core.paths import is_inside
+from metier.errors import UsageError
 from metier.flow.boundary import untrusted_error
-from metier.flow.lint_report import Reported, owners_file, with_owners
-from metier.flow.linting import Choice, Linted, Linter, LintRequest, choice_of, unknown_code
+from metier.flow.lint_choice import (
+    Choice,
+    check_codes,
+    choice_of,
+    known_families,
+    unknown_code,
+)
+from metier.flow.lint_report import Owners, Plan, Reported, owners_file, with_owners
+from metier.flow.linting import Linted, Linter, LintRequest, Owned
 
 if TYPE_CHECKING:
-    from metier.flow.repairing import Repair
+    from metier.flow.lint_baseline import Baseline
 
 _LIST = "-"
 """Standard input."""
@@ -57,21 +66,19 @@ def _check(session: Session, options: LintOptions, output_format: str) -> int:
         from metier.cli.lint_repairs import Written, finish_repairs
 
         finish_repairs(session)
-    linted, repairs = _lint(session, linter, unsafe=options.unsafe)
+    linted, plan = _lint(session, linter, unsafe=options.unsafe)
     if options.repair and not options.dry_run:
         written = Written(session)
-        while repairs and written.add(repairs):
-            linted, repairs = _lint(session, linter, unsafe=options.unsafe)
-        written.note(session, linter)
-    reported = with_owners(linter.chosen(linted, repairs), session.workspace())
-    if options.owner is not None:
-        reported = _owned(session, options.owner, reported)
+        while plan.repairs and written.add(plan.repairs):
+            linted, plan = _lint(session, linter, unsafe=options.unsafe)
+        written.note(session, linter, plan)
+    reported = with_owners(linter.chosen(linted, plan.repairs), session.workspace())
     reported = _without_known(session, options, linter, reported)
     if options.dry_run:
         from metier.cli.lint_repairs import note_levels, print_repairs
 
-        print_repairs(session, repairs, linter, as_json=output_format == "json")
-        note_levels(session, linter, linted, repairs, unsafe=options.unsafe)
+        print_repairs(session, plan.repairs, linter, as_json=output_format == "json")
+        note_levels(session, linter, linted, plan, unsafe=options.unsafe)
     else:
         if output_format == "sarif":
             reported = linter.with_repairs(reported)
@@ -85,19 +92,25 @@ def _check(session: Session, options: LintOptions, output_format: str) -> int:
 
 def _linter(session: Session, options: LintOptions) -> Linter | None:
     """What lints the files that were asked for; None if none of them is a document."""
+    from metier.flow.lint_files import documents_among, links_among  # few name files by a list
+
     config = session.config()
     choice = _choice(
         config, _codes(options.select), _codes(options.ignore), notes=options.shows_notes
     )
     paths = options.paths
+    links: tuple[str, ...] = ()
     is_part = options.changed is not None or options.files_from is not None
     if is_part:
-        paths = tuple(_named_files(session, options, config))
+        files, workspace = _named_files(session, options), session.workspace()
+        links = tuple(links_among(files, workspace, config))
+        paths = (*documents_among(files, workspace, config), *links)
         if not paths:
             return None
     request = LintRequest(
         session.workspace(), config, choice, paths, options.kind, options.strict, options.user,
         options.exclude, is_part, options.host or "",
+        _owned(session, options.owner) if options.owner is not None else None, links,
     )  # fmt: skip
     linter = Linter(request, shown_file)
     if session.is_outside() and not paths and not linter.has_folders():
@@ -109,8 +122,8 @@ def _linter(session: Session, options: LintOptions) -> Linter | None:
     return linter
 
 
-def _named_files(session: Session, options: LintOptions, config: Config) -> list[str]:
-    from metier.flow.lint_files import changed_files, documents_among, listed_files
+def _named_files(session: Session, options: LintOptions) -> list[str]:
+    from metier.flow.lint_files import changed_files, listed_files
 
     workspace = session.workspace()
     if options.changed is not None:
@@ -120,13 +133,13 @@ def _named_files(session: Session, options: LintOptions, config: Config) -> list
             error = untrusted_error(workspace, trust, "--changed, which runs git here,")
             error.hint += "; --files-from - takes a list of files, and needs no trust"
             raise error
-        return documents_among(changed_files(workspace, options.changed), workspace, config)
+        return changed_files(workspace, options.changed)
     if options.files_from == _LIST:
         raw = session.standard_input_bytes
     else:
         with click.open_file(options.files_from or "", "rb") as file:
             raw = file.read()
-    return documents_among(listed_files(raw), workspace, config)
+    return listed_files(raw)
 
 
 def _codes(values: tuple[str, ...]) -> tuple[str, ...]:
@@ -139,36 +152,29 @@ def _choice(
 ) -> Choice:
     wrong = unknown_code((*select, *ignore))
     if wrong is not None:
-        raise UsageError(f"unknown code '{wrong}'", hint=_known_families())
-    per_file = [code for codes in config.per_file_ignores.values() for code in codes]
-    wrong = unknown_code((*config.lint_select, *config.lint_ignore, *per_file))
-    if wrong is not None:
-        where = ", ".join(config.sources) or "environment"
-        raise ConfigError(f"unknown code '{wrong}'", where=where, hint=_known_families())
+        raise UsageError(f"unknown code '{wrong}'", hint=known_families())
+    check_codes(config)
     return choice_of(config, select, ignore, notes=notes)
 
 
-def _known_families() -> str:
-    from metier.findings import CODES
-
-    return f"families: {', '.join(sorted({code[:2] for code in CODES}))}; metier explain lists all"
-
-
-def _lint(
-    session: Session, linter: Linter, *, unsafe: bool = False
-) -> tuple[Linted, "list[Repair]"]:
+def _lint(session: Session, linter: Linter, *, unsafe: bool = False) -> tuple[Linted, Plan]:
     with session.progress("checking") as on_progress:
         linted = linter.lint(on_progress)
     return linted, linter.repairs(linted, unsafe=unsafe)
 
 
-def _owned(session: Session, owner: str, reported: Sequence[Reported]) -> list[Reported]:
-    """The findings of an owner. Raises `UsageError` if no file has an owner."""
-    if not owners_file(session.workspace()):
+def _owned(session: Session, owner: str) -> Owned:
+    """The files of an owner. Raises `UsageError` if there is no such owner."""
+    text = owners_file(session.workspace())
+    if not text:
         hint = "it says which files belong to whom; GitHub and GitLab read it"
         message = "--owner needs a CODEOWNERS file"
         raise UsageError(message, where=session.workspace(), hint=hint)
-    return [one for one in reported if owner in one.owners]
+    owners = Owners(text)
+    if owner not in (known := owners.names()):
+        hint = did_you_mean(owner, known, f"known: {', '.join(known)}")
+        raise UsageError(f"there is no owner '{owner}' in CODEOWNERS", hint=hint)
+    return lambda path: owner in owners.of(path)
 
 
 def _without_known(
@@ -186,15 +192,25 @@ def _without_known(
         gone = before.fixed(reported, linter.is_checked)
         dropped = f"; {counted(gone, 'fixed finding')} dropped out" if gone else ""
         session.note(f"wrote {counted(len(baseline), 'finding')} to {options.baseline}{dropped}")
-        return baseline.unknown(reported)
+        return _hiding(session, baseline, options.baseline).unknown(reported)
     baseline = Baseline.read(options.baseline)
-    new = baseline.unknown(reported)
+    new = _hiding(session, baseline, options.baseline).unknown(reported)
     parts = [f"{counted(len(reported) - len(new), 'known finding')} hidden ({options.baseline})"]
     gone = baseline.fixed(reported, linter.is_checked)
     if gone:
         parts.append(f"{counted(gone, 'finding')} of it fixed: --write-baseline drops them")
     session.note_wrapped("; ".join(parts))
+    if shown := len(new) - len(baseline.unknown(reported)):
+        findings = f"{counted(shown, 'security finding')} of it reported all the same"
+        session.note_wrapped(f"{findings}: a workspace that is not trusted hides none")
     return new
+
+
+def _hiding(session: Session, baseline: "Baseline", file: str) -> "Baseline":
+    """What is hidden: a file of an untrusted workspace hides no security findings."""
+    config, workspace = session.config(), session.workspace()
+    is_own = config.is_workspace and is_inside(os.path.realpath(file), workspace)
+    return baseline.without_security() if is_own and not config.is_trusted else baseline
 
 
 # What to print

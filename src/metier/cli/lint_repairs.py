@@ -1,12 +1,13 @@
 """What `metier lint --fix` writes, and what it says about it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import click
 
 from metier.cli.lint_formats import on_one_line
 from metier.cli.session import Session, counted
 from metier.core.text import printable
+from metier.flow.lint_report import Plan
 from metier.flow.linting import Linted, Linter
 from metier.flow.repairing import Repair
 from metier.flow.unsafe_repairs import journal_of, write_all
@@ -44,11 +45,15 @@ class Written:
         self._left_alone.update((repair.found.path, reason) for repair, reason in left_alone)
         return bool(written)
 
-    def note(self, session: Session, linter: Linter) -> None:
-        """Say how much was written; a file that is left alone has a line of its own."""
+    def note(self, session: Session, linter: Linter, plan: Plan) -> None:
+        """Say how much was written, and what `plan` leaves alone, and why."""
         session.note_wrapped(_repaired(self._repairs))
-        for path, reason in self._left_alone.items():
-            session.note_wrapped(f"left alone: {linter.shown(path)} ({reason})")
+        _note_left_alone(session, linter, {**plan.left_alone, **self._left_alone})
+
+
+def _note_left_alone(session: Session, linter: Linter, left_alone: Mapping[str, str]) -> None:
+    for path, reason in left_alone.items():
+        session.note_wrapped(f"left alone: {linter.shown(path)} ({reason})")
 
 
 def _repaired(repairs: Sequence[Repair]) -> str:
@@ -73,14 +78,16 @@ def _counts(repairs: Sequence[Repair]) -> str:
 
 
 def note_levels(
-    session: Session, linter: Linter, linted: Linted, repairs: Sequence[Repair], *, unsafe: bool
+    session: Session, linter: Linter, linted: Linted, plan: Plan, *, unsafe: bool
 ) -> None:
-    """Say how many findings in how many files each level repairs."""
+    """Say how many findings in how many files each level repairs, and what stays."""
     other = linter.repairs(linted, unsafe=not unsafe)
-    safe, all_of_them = (other, repairs) if unsafe else (repairs, other)
+    safe, all_of_them = (other, plan) if unsafe else (plan, other)
     session.note_wrapped(
-        f"--fix repairs {_counts(safe)}; --fix --unsafe repairs {_counts(all_of_them)}"
+        f"--fix repairs {_counts(safe.repairs)}; "
+        f"--fix --unsafe repairs {_counts(all_of_them.repairs)}"
     )
+    _note_left_alone(session, linter, plan.left_alone)
 
 
 def print_repairs(

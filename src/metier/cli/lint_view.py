@@ -10,7 +10,8 @@ from metier.cli.layout import flowed, print_table, terminal_width, words
 from metier.cli.lint_formats import for_hosts, on_one_line
 from metier.cli.session import Session, counted
 from metier.core.text import printable
-from metier.flow.lint_report import Reported, by_owner, by_rule
+from metier.findings import SECURITY_CODES
+from metier.flow.lint_report import Reported, by_owner, by_rule, has_repair
 from metier.flow.linting import Linted
 from metier.values.outcomes import Issue
 
@@ -116,12 +117,15 @@ def _coloured(issue: Issue, width: int) -> str:
 def summary(
     linted: Linted,
     issues: Sequence[Issue],
-    hidden: int,
+    hidden: Sequence[Issue],
     *,
     new: bool = False,
     unsafe: bool = False,
 ) -> str:
-    """How many files and findings there are, in one line; `new`: the known ones are left out."""
+    """How many files and findings there are, in one line; `new`: the known ones are left out.
+
+    `hidden` are notes, of which those about security are counted too.
+    """
     if not linted.files:
         return "nothing to check: no skill, ability, card or agent found"
     parts = [_counts(issues, linted.files, "new " if new else "")]
@@ -135,14 +139,15 @@ def summary(
         alone = f"--fix --unsafe repairs up to {more:,}"
         parts.append(f"up to {more:,} more with --fix --unsafe" if fixable else alone)
     if hidden:
-        parts.append(f"{counted(hidden, 'note')} hidden (--notes)")
+        security = sum(issue.code.startswith(SECURITY_CODES) for issue in hidden)
+        about = f", {security:,} of them about security" if security else ""
+        parts.append(f"{counted(len(hidden), 'note')} hidden{about} (--notes)")
     return "; ".join(parts)
 
 
 def _may_need_unsafe(issue: Issue) -> bool:
     """Whether a finding that is left alone may be repaired with --unsafe."""
-    is_typo = issue.code != "SK309" or issue.hint.startswith("did you mean")
-    return issue.left_alone and issue.needs_unsafe and is_typo
+    return issue.left_alone and issue.needs_unsafe and has_repair(issue)
 
 
 def _counts(issues: Sequence[Issue], files: int, new: str) -> str:

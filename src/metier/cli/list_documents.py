@@ -154,7 +154,7 @@ def _list_excluded(session: Session, catalog: Catalog, kind: Kind, limit: int | 
 
 def _why(catalog: Catalog, row: Row) -> tuple[str, str]:
     issues = catalog.issues_of(row)
-    detail = Exclusion.of(row.path, row.reason, issues, row.shadowed_by).detail
+    detail = Exclusion.of(row.path, row.reason, issues, row.shadowed_by, row.is_off).detail
     return detail, Exclusion.next_step(row.reason, issues)
 
 

@@ -14,7 +14,7 @@ from metier.core.text import printable
 from metier.errors import UsageError
 from metier.flow.listing import LISTED, HostListing, ListedSkill, TextState
 from metier.flow.listing_changes import switch_of
-from metier.flow.listing_plan import greedy_plan, needed_fraction
+from metier.flow.listing_plan import greedy_plan, needed_fraction, out_of_reach
 from metier.hosts.here import hosts_here
 from metier.hosts.known import HOSTS
 from metier.storage.places import user_home
@@ -32,8 +32,18 @@ _TITLES: dict[TextState, str] = {
 }
 
 
+class _ListedHost(click.Choice[str]):
+    """Says which hosts are known, but not what they show."""
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value in HOSTS and value not in self.choices:
+            known = ", ".join(LISTED)
+            self.fail(f"what {HOSTS[value].title} shows its model is unknown; known: {known}")
+        return super().convert(value, param, ctx)
+
+
 @metier_command("listing", repeats=True)
-@click.option("--host", type=click.Choice(LISTED), help="One host (default: those used here).")
+@click.option("--host", type=_ListedHost(LISTED), help="One host (default: those used here).")
 @click.option(
     "--context",
     type=click.IntRange(min=1),
@@ -87,9 +97,11 @@ def command(
             return _measure(session, catalog, found, show, limit, yes)
     with without_garbage_collection():
         _print(session, found, show, limit)
-    if max_lost is None:
-        return 0
-    return int(any(one.lost_count > max_lost for one in found))
+    failing = [one for one in found if max_lost is not None and one.lost_count > max_lost]
+    for one in failing:
+        lost = f"{counted(one.lost_count, 'skill')} of {one.title} lose text"
+        session.note(f"failed: {lost}, --max-lost allows {max_lost:,}")
+    return int(bool(failing))
 
 
 def _print(session: Session, found: Sequence[HostListing], show: bool, limit: int) -> None:
@@ -199,6 +211,11 @@ def _plan(found: HostListing, limit: int) -> Iterator[str]:
     if short:
         yield f"    shorten {counted(len(short), 'text')} to {short[0].to:,} characters:"
         yield from _rows([f"{one.name} ({one.length:,} characters)" for one in short], limit, 6)
+    if plan and (others := out_of_reach(found)):
+        reasons = [f"{why} ({len(some):,})" for why, some in others.items()]
+        which = counted(sum(map(len, others.values())), "skill")
+        text = f"neither would help {which}: {'; '.join(reasons)}"
+        yield flowed_here(words(text), 6, "    ")
     if (fraction := needed_fraction(found)) is not None:
         setting = facts.fraction_setting if (facts := HOSTS[found.host].listing) else ""
         yield f"  or give the listing more of the context: {setting} {fraction:g}"

@@ -61,8 +61,8 @@ def _require_package() -> None:
 
 def _metrics() -> "Metrics":
     if find_spec("prometheus_client") is None:
-        message = "--metrics needs the package prometheus-client"
-        raise UsageError(message, hint="pip install prometheus-client")
+        message = "the package prometheus-client is not installed"
+        raise UsageError(message, hint=install_hint("mcp"))
     from metier.mcp.metrics import Metrics  # an extra
 
     return Metrics()
@@ -107,7 +107,7 @@ def _metrics() -> "Metrics":
     default=256,
     show_default=True,
     metavar="N",
-    help="Requests at once; any more get 503 and a Retry-After.",
+    help="The most requests at once; others get 503 with Retry-After.",
 )
 @click.option(
     "--log-level",

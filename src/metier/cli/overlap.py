@@ -77,20 +77,29 @@ def command(
     else:
         for row in _rows(found, limit):
             click.echo("\t".join(map(one_line, row)))
-    if not session.as_json and len(found.overlaps) > limit:
-        total = len(found.overlaps)
-        session.note(f"{limit:,} of {counted(total, 'pair')}: --limit {total} shows all")
-    if not found.overlaps and not found.same:
-        session.note(_nothing(found, skills))
+    _note_cut(session, found, limit)
+    if not found.overlaps and not found.same and (found.compared or not skills):
+        session.note(_nothing(found))
     return _gate(session, found, most) if most is not None else 0
 
 
-def _nothing(found: Overlap, skills: Sequence[str]) -> str:
-    if not skills:
+def _note_cut(session: Session, found: Overlap, limit: int) -> None:
+    """Say how much of what was found is not shown; JSON has all but the pairs."""
+    totals = {"pair": len(found.overlaps)}
+    if not session.as_json:
+        totals = {"text": len(found.same), "cluster": len(found.clusters), **totals}
+    cut = {noun: total for noun, total in totals.items() if total > limit}
+    if cut:
+        parts = ", ".join(f"{limit:,} of {counted(total, noun)}" for noun, total in cut.items())
+        session.note(f"{parts}: --limit {max(cut.values())} shows all")
+
+
+def _nothing(found: Overlap) -> str:
+    if not found.compared:
         which = counted(found.skills, "skill")
         return f"none of {which} overlaps by {found.least:g} or more: --at-least shows more"
-    names = shortened([f"'{name}'" for name in skills])
-    verb = "overlaps" if len(skills) == 1 else "overlap"
+    names = shortened([f"'{name}'" for name in found.compared])
+    verb = "overlaps" if len(found.compared) == 1 else "overlap"
     return f"{names} {verb} with no other by {found.least:g} or more: --at-least shows more"
 
 

@@ -21,7 +21,7 @@ SPEAK = "its skills, cards and abilities may be put into prompts by a hook"
 
 
 class Review:
-    """The power set of a workspace, and its trust record."""
+    """The powers of a workspace, and its trust record."""
 
     def __init__(self, session: Session) -> None:
         self.workspace = session.require_workspace()
@@ -48,7 +48,7 @@ class Review:
         return self.state == "trusted" and self.entry is not None and self.entry.speak
 
     def changes(self) -> list[str]:
-        """Differences from the recorded power set."""
+        """Differences from the recorded powers."""
         if self.entry is None or self.state != "changed":
             return []
         return differences(self.entry.powers, self.powers)

@@ -7,6 +7,7 @@ import click
 from metier.core.text import printable
 from metier.flow.review_text import ChangedFile, asked_lines, changed_files
 from metier.flow.reviews import Reviewed, Reviews
+from metier.values.locks import Mismatch
 
 _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 _STATES = {
@@ -37,6 +38,19 @@ def show_review(reviews: Reviews, reviewed: Reviewed, *, err: bool = False) -> N
         _echo(_coloured(f"  {kind}: {printable(name)}", kind), err)
     for file in changed_files(reviewed, reviews.texts_before(reviewed)):
         _show_file(file, err)
+
+
+def show_locked(mismatch: Mismatch) -> None:
+    """Print what differs from the lock in a skill that was never reviewed."""
+    change = mismatch.change
+    where = printable(mismatch.path)
+    click.echo(f"{click.style(printable(mismatch.name), bold=True)} in {where}: not as locked")
+    if change.is_empty:
+        click.echo(f"  {printable(mismatch.detail)}")
+    kinds = (("changed", change.modified), ("added", change.added), ("removed", change.removed))
+    for what, paths in kinds:
+        for path in paths:
+            click.echo(f"  {what}: {printable(path)}")
 
 
 def _show_file(file: ChangedFile, err: bool) -> None:

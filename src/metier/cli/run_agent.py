@@ -30,7 +30,7 @@ from metier.values.agents import AgentProfile, Execution
 from metier.values.evals import LIVE_AGENT
 from metier.values.runs import Event, OnEvent, RunResult
 
-CANCELLED, PIPE_CLOSED = 130, 141
+CANCELLED = 130
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _INPUT_HINT = """--input '{"name": "value"}', --input @FILE, or --input - for standard input"""
 

@@ -380,7 +380,7 @@ def _rm(session: Session, wanted: tuple[str, ...], yes: bool) -> int:
         session.print_json({"schemaVersion": "1", "removed": list(runs), "runs": removed})
         return 0
     delegated = removed - len(runs)
-    more = f", and {delegated:,} that they delegated" if delegated else ""
+    more = f" and {counted(delegated, 'delegated run')}" if delegated else ""
     session.tell(f"removed {counted(len(runs), 'run')}{more}")
     return 0
 

@@ -154,6 +154,7 @@ class Session:
 
     def _note_ignored(self, boundary: Boundary) -> None:
         trust, ignored = boundary.trust, boundary.config.ignored
+        wrong = boundary.config.ignored_wrong
         if (
             not self.notes_trust
             or trust.is_trusted
@@ -164,6 +165,8 @@ class Session:
         why = trust.detail or changed
         parts = [f"note: this workspace is not trusted{f' ({why})' if why else ''}"]
         parts += [f"ignored: {shortened(ignored)}"] if ignored else []
+        more = f", and {len(wrong) - 1:,} more (metier doctor)" if len(wrong) > 1 else ""
+        parts += [f"also wrong: {one_line(wrong[0])}{more}"] if wrong else []
         parts += [] if self.for_host else ["to review it: metier trust"]
         self.note_wrapped("; ".join(parts))
 

@@ -4,7 +4,10 @@ import re
 
 import click
 
+from metier.core.nearest import nearest, suggestion
+
 _QUOTED_OPTION = re.compile(r"'(--?[\w-]+)'")
+_WRONG_CHOICE = re.compile(r"'(.*?)' is not one of ", re.DOTALL)
 _WORDS = {
     "is not a valid integer range": "is not a whole number",
     "is not a valid integer": "is not a whole number",
@@ -46,6 +49,20 @@ def usage_message(error: click.ClickException) -> str:
         meant = f"; did you mean {' or '.join(near)}?" if near else ""
         return f"no such option {error.option_name}{meant}"
     return _plain(error.format_message())
+
+
+def usage_hint(error: click.ClickException, path: str) -> str:
+    """The value that was meant, or else where the help of the command at `path` is."""
+    wanted = _WRONG_CHOICE.match(error.message)
+    parameter = error.param if isinstance(error, click.BadParameter) else None
+    choices = getattr(parameter.type, "choices", ()) if parameter is not None else ()
+    return suggestion(_meant(wanted[1], list(choices)) if wanted else "", f"{path} --help")
+
+
+def _meant(wanted: str, choices: list[str]) -> str:
+    """The first choice that begins like it, or else the most similar one."""
+    longer = (one for one in choices if wanted and one.startswith(wanted))
+    return next(longer, "") or nearest(wanted, choices)
 
 
 def _missing(error: click.MissingParameter) -> str:

@@ -131,8 +131,9 @@ def _prune(session: Session, resumable: bool, dry_run: bool) -> int:
         session.print_json({"schemaVersion": "1", **pruned._asdict(), "dryRun": dry_run})
         return 0
     verb = "would be removed" if dry_run else "removed"
-    older = f"older than {counted(days, 'day')}"
-    session.tell(f"{verb}: {amounts(pruned) or f'nothing, nothing is {older}'}")
+    nothing = f"nothing to remove: nothing is older than {counted(days, 'day')}"
+    some = amounts(pruned)
+    session.tell(f"{verb}: {some}" if some else nothing)
     return 0
 
 

@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -10,13 +11,14 @@ import click
 from metier.catalog import Catalog
 from metier.cli.session import Session, complete_names, metier_command
 from metier.core.text import printable
-from metier.errors import UsageError
+from metier.errors import NotFoundError, UsageError
+from metier.flow.host_skills import skills_meant
 from metier.hosts.here import hosts_here
 from metier.hosts.known import HOSTS
 from metier.hosts.settings_forms import Scope
-from metier.install.changes import Plan, apply
+from metier.install.changes import Change, Plan, apply
 from metier.install.switch_record import SwitchRecord
-from metier.install.switches import SwitchPlan, Wanted
+from metier.install.switches import SwitchPlan, Wanted, is_switched_off, one_meant
 from metier.storage.places import user_room
 
 _HOSTS = [name for name, host in HOSTS.items() if host.loading is not None]
@@ -35,7 +37,10 @@ def switch_command(name: str) -> Callable[[Callable[..., Any]], click.Command]:
             "--host", metavar="HOST", type=click.Choice(_HOSTS),
             help="Only this host (default: every host here that loads the skill).",
         ),
-        click.argument("skill", shell_complete=complete_names("skill")),
+        click.argument(
+            "skills", metavar="SKILL...", nargs=-1, required=True,
+            shell_complete=complete_names("skill"),
+        ),
     )  # fmt: skip
 
     def decorate(function: Callable[..., Any]) -> click.Command:
@@ -47,77 +52,107 @@ def switch_command(name: str) -> Callable[[Callable[..., Any]], click.Command]:
 
 
 def wanted_in(
-    session: Session, catalog: Catalog, skill: str, host: str | None, for_user: bool | None,
-    *, whole_plugin: bool = False,
-) -> list[Wanted]:  # fmt: skip
-    """What to do in each host. Raises `NotFoundError` for an unknown skill."""
-    row, home = catalog.skill_meant(skill), os.path.expanduser("~")
+    session: Session, catalog: Catalog, skills: Sequence[str], host: str | None,
+    for_user: bool | None, *, whole_plugin: bool = False, to_enable: bool = False,
+) -> dict[str, list[Wanted]]:  # fmt: skip
+    """Skill → what each host that loads it, or would if it were not off, calls so.
+
+    Raises `NotFoundError` for an unknown skill, `UsageError` if one name means several.
+    """
+    home = os.path.expanduser("~")
     scope: Scope | None = None if for_user is None else "user" if for_user else "project"
     if scope == "project":
         session.require_workspace()
     here = [host] if host else hosts_here(catalog.workspace, home)
-    names = [one for one in here if one in _HOSTS]
-    found = []
-    for name in names:
-        view = catalog.host_view(name)
-        skills = (one for one in view.skills if one.row.path == row.path)
-        found += [Wanted(view, one, catalog.workspace, home, scope, whole_plugin) for one in skills]
-    return found
+    views = [catalog.host_view(one) for one in here if one in _HOSTS]
+    wanted: dict[str, list[Wanted]] = {}
+    for said in dict.fromkeys(skills):
+        paths, unknown = _paths(catalog, said)
+        wanted[said] = []
+        for view in views:
+            meant = skills_meant(view, said, paths)
+            found = [
+                Wanted(view, one, catalog.workspace, home, scope, whole_plugin) for one in meant
+            ]
+            off = list(filter(is_switched_off, found)) if to_enable else []
+            if found:
+                wanted[said].append(one_meant(off or found, said))
+        if unknown is not None and not wanted[said]:
+            raise unknown
+    return wanted
+
+
+def _paths(catalog: Catalog, said: str) -> tuple[list[str], NotFoundError | None]:
+    """Where the skills with that name are; the error to raise if no host knows it either."""
+    try:
+        return [row.path for row in catalog.skills_meant(said)], None
+    except NotFoundError as error:
+        return [], error
 
 
 def write(
     session: Session, plans: Sequence[SwitchPlan], *, is_off: bool, dry_run: bool, yes: bool
 ) -> int:
     """Show the changes, ask on a terminal, write them; the exit code."""
+    if not plans:
+        if session.as_json:
+            session.print_json([])
+        return 0
+    files = _by_file(plans)
     if not session.as_json:
-        for plan in plans:
-            if plan.change.diff:
-                click.echo(printable(session.redactor.text(plan.change.diff)))
-    if not dry_run and not _agreed(session, plans, yes):
+        for change, _ in files:
+            if change.diff:
+                click.echo(printable(session.redactor.text(change.diff)))
+    if not dry_run and not _agreed(session, len(files), yes):
         session.note("nothing was written")
         return 1
     record = SwitchRecord(user_room())
-    for plan in () if dry_run else plans:
-        if is_off:
+    for change, made in () if dry_run else files:
+        for plan in made if is_off else ():
             plan.record(record)
-        apply(_applied(plan, is_off))
-        if not is_off:
+        apply(_applied(made[0].host, change, is_off))
+        for plan in () if is_off else made:
             plan.record(record)
     if session.as_json:
         session.print_json([_json(plan) for plan in plans])
     elif dry_run:
         session.note("nothing was written (--dry-run)")
     else:
-        for plan in plans:
-            done = "removed" if plan.change.after is None else "wrote"
-            session.note(f"{plan.title}: {done} {plan.change.path}")
+        for change, made in files:
+            done = "removed" if change.after is None else "wrote"
+            session.note(f"{made[0].title}: {done} {change.path}")
     return 0
 
 
-def _agreed(session: Session, plans: Sequence[SwitchPlan], yes: bool) -> bool:
+def _by_file(plans: Sequence[SwitchPlan]) -> list[tuple[Change, list[SwitchPlan]]]:
+    """Each file with the change of all its plans."""
+    made: dict[str, list[SwitchPlan]] = {}
+    for plan in plans:
+        made.setdefault(plan.change.path, []).append(plan)
+    return [(replace(one[0].change, after=one[-1].change.after), one) for one in made.values()]
+
+
+def _agreed(session: Session, count: int, yes: bool) -> bool:
     if yes or session.as_json or not sys.stdin.isatty():
         return True
-    files = "this file" if len(plans) == 1 else f"these {len(plans)} files"
+    files = "this file" if count == 1 else f"these {count} files"
     return click.confirm(f"Write {files}?", err=True)
 
 
-def _applied(plan: SwitchPlan, is_off: bool) -> Plan:
-    file = HOSTS[plan.host].hook_settings
+def _applied(host: str, change: Change, is_off: bool) -> Plan:
+    file = HOSTS[host].hook_settings
     assert file is not None
-    return Plan(host=file, scope="user", installs=is_off, changes=(plan.change,))
+    return Plan(host=file, scope="user", installs=is_off, changes=(change,))
 
 
 def _json(plan: SwitchPlan) -> dict[str, Any]:
     return {"host": plan.host, "switch": plan.key, "name": plan.name, **plan.change.to_json()}
 
 
-def nothing_to_do(session: Session, why: str, skill: str, host: str | None) -> int:
-    """Say why nothing is to do; without a reason no host loads the skill: raise `UsageError`."""
-    if why:
-        session.note(why)
-        if session.as_json:
-            session.print_json([])
-        return 0
+def require_loaded(wanted: Sequence[Wanted], skill: str, host: str | None) -> None:
+    """Raise `UsageError` if no host loads a skill, or would if it were not off."""
+    if wanted:
+        return
     if host is None:
         raise UsageError(f"no host here loads '{skill}'", hint="--host names one")
     hint = f"metier doctor --host {host} says why"

@@ -24,7 +24,7 @@ from metier.flow.boundary import check_digest, recorded
 @click.option(
     "--accept",
     metavar="DIGEST",
-    help="Trust the workspace if its power set has this digest; asks nothing.",
+    help="Trust the workspace if its powers have this digest; asks nothing.",
 )
 @click.option("--revoke", is_flag=True, help="Stop trusting the workspace.")
 @click.option(
@@ -110,7 +110,7 @@ def _accept(session: Session, review: Review, digest: str) -> int:
     check_digest(digest, "--accept takes a digest such as sha256:…")
     if digest != review.digest:
         raise UsageError(
-            "the power set of this workspace has another digest; nothing was recorded",
+            "the powers of this workspace have another digest; nothing was recorded",
             code="TRUST_DIGEST_DIFFERS",
             where=review.digest,
             hint="metier trust --show says what is in it",

@@ -147,4 +147,6 @@ def _record(session: Session, catalog: Catalog, accepted: Sequence[Reviewed]) ->
     for one in accepted:
         session.note(f"accepted: {one.row.handle}")
         if one.level == ALWAYS:
-            session.note("its source is always trusted: the review only serves metier diff")
+            session.note(
+                "its source is always trusted: the review only lets metier diff show changes"
+            )

@@ -16,7 +16,7 @@ def command(session: Session, frozen: bool) -> int:
     """Compare the skills of this workspace with metier.lock.
 
     Reads every file. Exit code 1 if a locked skill differs; with --frozen also if one is missing
-    or not locked.
+    or not locked. Exit code 2 without a lock.
     """
     workspace = session.require_workspace()
     with session.catalog() as catalog:

@@ -98,7 +98,7 @@ def _tasks(session: Session, task: str | None, each: bool) -> list[str]:
 
 
 def _names(answer: Which) -> list[str]:
-    return [one.name for one in answer.named]
+    return list(map(answer.label, answer.named))
 
 
 def _comes(answer: Which) -> bool:
@@ -114,12 +114,11 @@ def _comes(answer: Which) -> bool:
 
 def _rows(answer: Which) -> list[list[str]]:
     """Kind, name, whether it comes, its figure, and why."""
-    named = set(_names(answer))
     rows = [
         [
             "skill",
-            one.name,
-            _yes(one.name in named),
+            answer.label(one),
+            _yes(answer.is_named(one)),
             f"{one.evidence:.2f}",
             "; ".join([*_taught(one), *_why(one, answer)]),
         ]
@@ -164,10 +163,9 @@ def _yes(value: bool) -> str:
 def _view(answer: Which, width: int) -> list[str]:
     where = f" in {answer.host}" if answer.host else ""
     lines = [_title(f"skills{where}", f"fire from {answer.threshold:g} of evidence")]
-    named = set(_names(answer))
     shown = [one for one in answer.skills if one.evidence > 0]
     for one in shown:
-        lines += _skill_lines(one, one.name in named, answer, width)
+        lines += _skill_lines(one, answer.is_named(one), answer, width)
     if not shown:
         lines.append("  none has a word of the task")
     if answer.expectation is None:
@@ -203,9 +201,8 @@ def _skill_lines(ranked: RankedDocument, comes: bool, answer: Which, width: int)
     shown = {name: round(value, 2) for name, value in ranked.parts.items()}
     parts = "  ".join(f"{name} {value:.2f}" for name, value in shown.items() if value)
     figure = f"{ranked.evidence:.2f} {_gauge(ranked.evidence, answer.threshold)}"
-    lines = [
-        f"  {_mark(comes)} {click.style(one_line(ranked.name), bold=comes)}  {figure}  {parts}"
-    ]
+    name = click.style(one_line(answer.label(ranked)), bold=comes)
+    lines = [f"  {_mark(comes)} {name}  {figure}  {parts}"]
     for text in _why(ranked, answer):
         lines += wrapped(text, width, "      ")
     return lines
@@ -230,7 +227,7 @@ def _why(ranked: RankedDocument, answer: Which) -> list[str]:
         lines.append(f"{answer.host} shows {ranked.shown.extent}: {ranked.shown.why}")
     if ranked.evidence >= answer.threshold and not ranked.fires:
         lines.append("one matching word is too little")
-    elif ranked.fires and ranked.name not in _names(answer):
+    elif ranked.fires and not answer.is_named(ranked):
         lines.append(f"only the first {answer.most} are named")
     return lines
 
@@ -267,5 +264,7 @@ def _advice(expectation: Expectation) -> list[str]:
         gain = "make it first" if expectation.place != 1 else "let it fire"
         lines.append(f"these words in its description would not {gain}")
         if expectation.lost_to is not None:
-            lines.append(f"next: narrow the description of '{expectation.lost_to.name}'")
+            lines.append(
+                f"next: narrow the description of '{expectation.lost_to.label([expectation.own])}'"
+            )
     return lines

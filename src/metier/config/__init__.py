@@ -117,6 +117,8 @@ class Config(NamedTuple):
     """The user's own choice of findings."""
     ignored: tuple[str, ...] = ()
     """Powers of an untrusted workspace."""
+    ignored_wrong: tuple[str, ...] = ()
+    """What is wrong with them."""
 
 
 class Settings(NamedTuple):
@@ -166,17 +168,6 @@ def read_settings(
     """Read every layer of settings; with `for_host` files only. Raises `ConfigError`."""
     layers = layers_of(workspace, file, environ, for_host=for_host)
     return Settings(workspace, tuple(layers))
-
-
-def load_config(
-    workspace: str,
-    *,
-    file: str | None = None,
-    environ: Mapping[str, str] = os.environ,
-    is_trusted: bool = False,
-) -> Config:
-    """The settings in force for `workspace`. Raises `ConfigError` at the first wrong setting."""
-    return read_settings(workspace, file=file, environ=environ).config(is_trusted=is_trusted)
 
 
 def users_config(environ: Mapping[str, str] = os.environ) -> Config:

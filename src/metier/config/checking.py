@@ -9,7 +9,7 @@ from typing import Any
 from metier.config.database_url import DatabaseUrl, check_no_secret, check_url
 from metier.config.layers import VARIABLES
 from metier.config.settings import SETTINGS, unknown_setting
-from metier.errors import ConfigError
+from metier.errors import ConfigError, UsageError
 from metier.values.checks import Field, check_value, dotted
 from metier.values.files import KeyPath, Team
 from metier.values.own_rules import CODE_FORM, RuleSetting, is_own_code
@@ -87,6 +87,7 @@ def _provider(name: str, entry: Mapping[str, Any], source: str) -> ProviderSetti
     models = {key: value for key, value in entry.items() if isinstance(value, dict)}
     own = {key: value for key, value in entry.items() if key not in models}
     check_whole_provider(name, entry, source)
+    _check_address(dotted(("models", name, "base-url")), entry.get("base-url", ""), source)
     return ProviderSettings(
         **_entry("models", own),
         models={model: _options(options) for model, options in models.items()},
@@ -103,6 +104,18 @@ def check_whole_provider(name: str, entry: Mapping[str, Any], source: str) -> No
         if isinstance(options, dict) and ("input" in options) != ("output" in options):
             key = dotted(("models", name, model))
             raise wrong(key, "given both 'input' and 'output' as prices, or neither", source)
+
+
+def _check_address(key: str, url: str, source: str) -> None:
+    """Raise for what is no address. Whether plain http is allowed depends on who set it."""
+    if not url:
+        return
+    from metier.safety.addresses import check_address  # few settings have any
+
+    try:
+        check_address(url, plain_http=True, what=f"'{key}'")
+    except UsageError as error:
+        raise ConfigError(error.message, setting=key, where=source, hint=error.hint) from None
 
 
 def _options(table: Mapping[str, Any]) -> ModelOptions:
@@ -160,6 +173,7 @@ def _encoder(table: Mapping[str, Any], source: str) -> EncoderSettings:
     for name in wanted:
         if not table.get(name):
             raise wrong(f"encoder.{name}", f"set for the kind '{table['kind']}'", source)
+    _check_address("encoder.url", table.get("url", ""), source)
     return EncoderSettings(
         **{name.replace("-", "_"): plain(value, field[name]) for name, value in table.items()}
     )

@@ -116,7 +116,7 @@ def _step(agent: str, step: Mapping[str, Any]) -> str:
 
 
 def differences(before: Mapping[str, Any], after: Powers) -> list[str]:
-    """What changed between a stored power set and the current power set."""
+    """What changed between stored powers and the current powers."""
     lines = []
     now = after.to_json()
     for part in ("settings", "files", "agents", "links"):

@@ -167,7 +167,7 @@ def _parsed(text: str, source: str) -> dict[str, Any]:
             line=error.line,
             column=error.column,
             where=source,
-            hint="correct the file there",
+            hint="correct that line of the file",
         ) from None
 
 

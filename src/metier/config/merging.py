@@ -8,6 +8,7 @@ from metier.config.checking import checked
 from metier.config.layers import Layer
 from metier.config.settings import class_of, entries
 from metier.core.paths import is_inside_text
+from metier.errors import ConfigError
 from metier.values.files import Kind
 from metier.values.settings_tables import DEFAULT_MIN_SIGNAL, CapabilitiesConfig, ToolSettings
 
@@ -71,6 +72,7 @@ def narrowed_values(
     own = list(own)
     values: dict[str, Any] = {}
     ignored: dict[str, None] = {}
+    wrong: list[str] = []
     for layer in own:
         for key, raw in layer.values.items():
             kind = class_of(key)
@@ -89,6 +91,8 @@ def narrowed_values(
             elif key == "abilities.minSignal":
                 least = users.get(key, DEFAULT_MIN_SIGNAL)
                 values.setdefault(key, max(least, checked(key, raw, layer.where(key))))
+            elif kind == "power" and key != "capabilities":
+                wrong += _problem(key, raw, layer.where(key))
         ignored.update(
             dict.fromkeys(key for key, _ in entries(layer.values) if class_of(key) == "power")
         )
@@ -97,7 +101,18 @@ def narrowed_values(
     if tables:
         base = users.get("capabilities", CapabilitiesConfig())
         values["own_capabilities"] = _tightened(base, tables)
-    return {**values, "ignored": tuple(ignored)}
+    return {**values, "ignored": tuple(ignored), "ignored_wrong": tuple(wrong)}
+
+
+def _problem(key: str, raw: Any, source: str) -> list[str]:
+    """What is wrong with a power that is ignored: it would stop `metier trust`."""
+    try:
+        checked(key, raw, source)
+    except ConfigError as error:
+        return [error.message]
+    except RecursionError:
+        return [f"'{key}' is nested too deeply"]
+    return []
 
 
 def _is_users(folder: str, workspace: str) -> bool:

@@ -94,6 +94,30 @@ def git_output(
     return done.stdout if done.returncode == 0 else None
 
 
+def git_refusal(workspace: str) -> str:
+    """Why git does not work in a folder, in its own words; empty if it does."""
+    import subprocess  # few commands ask
+
+    environ = {**minimal_environment(), **_GIT_ENVIRONMENT, "LC_ALL": "C"}
+    try:
+        done = subprocess.run(
+            [*_GIT, "rev-parse", "--git-dir"],
+            cwd=workspace,
+            env=environ,
+            capture_output=True,
+            timeout=_GIT_SECONDS,
+            check=False,
+        )
+    except OSError as error:
+        return error.strerror or "it cannot be started"
+    except subprocess.TimeoutExpired:
+        return "it takes too long"
+    if done.returncode == 0:
+        return ""
+    said = done.stderr.decode(errors="replace").strip().partition("\n")[0]
+    return said.removeprefix("fatal: ") or f"exit status {done.returncode}"
+
+
 def head_commit(workspace: str) -> str:
     """The commit that is checked out, read from files; empty if unknown."""
     git = os.path.join(workspace, ".git")

@@ -1,4 +1,4 @@
-"""The power set of a workspace: what it can do once it is trusted, and its digest."""
+"""The powers of a workspace: what it can do once it is trusted, and their digest."""
 
 import os
 import re
@@ -13,7 +13,7 @@ from metier.values.trust import NOTHING, Consent
 
 VERSION = 1
 _NOTHING = f'{{"agents":{{}},"files":{{}},"settings":{{}},"version":{VERSION}}}'.encode()
-"""The power set of a workspace that asks for nothing, as JSON."""
+"""The powers of a workspace that asks for nothing, as JSON."""
 UNREADABLE = "unreadable"
 LARGEST_FILE = 64 * 1024 * 1024
 LARGEST_ENCODER = 2 * 1024 * 1024 * 1024

@@ -28,7 +28,7 @@ class Entry(NamedTuple):
     consents: frozenset[Consent] = frozenset()
     keys: Mapping[str, list[str]] = NOTHING
     powers: Mapping[str, Any] = NOTHING
-    """The trusted power set, to show what has changed since."""
+    """The trusted powers, to show what has changed since."""
     trusted_at: str = ""
 
     @classmethod

@@ -43,6 +43,11 @@ def is_manual(data: Mapping[str, Any]) -> bool:
     return switch is not None and str(switch).lower() == "true"
 
 
+def is_switched_off(data: Mapping[str, Any]) -> bool:
+    """Whether a skill says `enabled: false` of itself."""
+    return data.get("enabled") is False
+
+
 def mapping_of(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 

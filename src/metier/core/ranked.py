@@ -42,8 +42,8 @@ class Ranked:
     """A candidate with its figures."""
 
     __slots__ = (
-        "chance", "cosine", "document", "evidence", "is_chatter", "matched", "near", "related",
-        "score", "share", "words",
+        "chance", "cosine", "document", "evidence", "is_by_parts", "is_chatter", "matched", "near",
+        "related", "score", "share", "words",
     )  # fmt: skip
 
     def __init__(self, document: Document) -> None:
@@ -53,7 +53,8 @@ class Ranked:
         self.share = 0.0
         self.cosine = 0.0
         self.matched = 0
-        """Words of the task that it has outside its body, asking words not counted."""
+        """Words of the task that it has outside its body, asking words not counted. The parts of
+        an identifier are one, unless it has the whole of it or they are its name."""
         self.near: list[str] = []
         """Related terms that it has."""
         self.related = 0.0
@@ -62,6 +63,8 @@ class Ranked:
         self.score = 0.0
         self.chance: float | None = None
         """By its examples; None if it has none."""
+        self.is_by_parts = False
+        """Whether the task is one identifier: the meaning of its parts is not that of a text."""
         self.is_chatter = False
         """Whether it has examples, and the task only asks, thanks or answers."""
 

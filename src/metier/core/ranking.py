@@ -164,12 +164,31 @@ class Task:
         self.text = text
         self.counts: dict[str, int] = {}
         self.spelled: dict[str, str] = {}
-        """A word of the task for each of its terms."""
+        """A word of the task for each of its terms: one that is no more than the term if any is."""
         self._vectors: list[Vector | None] = []
+        self.joined: set[str] = set()
+        """Identifiers as wholes, as terms."""
+        alone: dict[str, str] = {}
         for word in raw_words(text):
-            for term in parts_of(word).terms:
+            found = parts_of(word).terms
+            for term in found:
                 self.counts[term] = self.counts.get(term, 0) + 1
                 self.spelled.setdefault(term, word if term.isascii() else term)
+                if len(found) == 1 and term.isascii():
+                    alone.setdefault(term, word)
+            if len(found) > 1 and word.isascii():
+                self.joined.add(found[-1])
+        self.spelled |= alone
+
+    def word_of(self, term: str) -> str:
+        """What a term counts for: the parts of an identifier are one word, its whole another."""
+        return term if term in self.joined else self.spelled[term]
+
+    @property
+    def is_identifier(self) -> bool:
+        """Whether it says nothing but one identifier."""
+        said = [term for term in self.counts if term not in ASKING]
+        return len(said) > 1 and len({self.spelled[term] for term in said}) == 1
 
     def vector(self) -> Vector | None:
         """Its meaning; worked out once."""
@@ -213,6 +232,9 @@ def rank_terms(task: Task, pool: Pool, terms: Terms) -> list[Ranked]:
     found = [Ranked(one) for one in pool.candidates(keys)]
     for one in found:
         one.chance = chances.get(one.document.key)
+    if task.is_identifier:
+        for one in found:
+            one.is_by_parts = True
     _weigh(found, task, terms, pool)
     found = _ordered_by_meaning(found, task, pool)
     if not chances:
@@ -221,8 +243,9 @@ def rank_terms(task: Task, pool: Pool, terms: Terms) -> list[Ranked]:
 
 
 def fires(ranked: Ranked, threshold: float) -> bool:
-    """Whether there is evidence enough, and more than one common word."""
-    is_clear = ranked.cosine >= CLEAR_COSINE or (ranked.chance or 0.0) >= CLEAR_CHANCE
+    """Whether there is evidence enough, and more than one common word or identifier."""
+    is_clear = ranked.cosine >= CLEAR_COSINE and not ranked.is_by_parts
+    is_clear = is_clear or (ranked.chance or 0.0) >= CLEAR_CHANCE
     is_common = ranked.matched < FEWEST_WORDS and not is_clear
     return ranked.evidence >= threshold and not is_common and not ranked.is_chatter
 
@@ -288,19 +311,24 @@ def _related(task: Task, considered: Sequence[str], pool: Pool, left: int) -> di
 class _Word:
     """A term of the task and what it is worth."""
 
-    __slots__ = ("factor", "idf", "is_evidence", "term")
+    __slots__ = ("factor", "idf", "is_evidence", "mark", "term")
 
-    def __init__(self, term: str, task: Task, terms: Terms) -> None:
+    def __init__(self, term: str, task: Task, terms: Terms, mark: int) -> None:
         self.term = term
+        self.mark = mark
+        """A bit for the word that it counts for."""
         self.idf = terms.idf.get(term, UNKNOWN * terms.unit)
         self.factor = self.idf * saturated(task.counts[term])
-        self.is_evidence = term not in ASKING and not _is_small_number(term)
+        self.is_evidence = _is_evidence(term)
 
 
 def _weigh(found: Sequence[Ranked], task: Task, terms: Terms, pool: Pool) -> None:
     """Fill in words, matched words, the share of the name and the evidence of words."""
     wanted = terms.considered
-    words = [_Word(term, task, terms) for term in wanted]
+    marks: dict[str, int] = {}
+    for term in wanted:
+        marks.setdefault(task.word_of(term), 1 << len(marks))
+    words = [_Word(term, task, terms, marks[task.word_of(term)]) for term in wanted]
     places = {term: place for place, term in enumerate(wanted)}
     forms = [searched(task.spelled[term], term) for term in wanted[:MOST_BODY_TERMS]]
     documents = [one.document for one in found]
@@ -313,6 +341,7 @@ def _weigh(found: Sequence[Ranked], task: Task, terms: Terms, pool: Pool) -> Non
         one.share = sum([name in task.counts for name in names]) / len(names) if names else 0.0
         if one.share == 1 and not ASKING.issuperset(names):
             one.evidence += NAME_EVIDENCE
+            one.matched = max(one.matched, sum(map(_is_evidence, names)))
 
 
 def _weigh_related(ranked: Ranked, has: Mapping[str, int], terms: Terms) -> None:
@@ -335,7 +364,7 @@ def _weigh_words(
 ) -> None:
     """`places` are the positions of words; `inside` says how often the body has the one there."""
     part = BODY / by_length("body", ranked.document.body_words)
-    total, evidence = ranked.words, ranked.related
+    total, evidence, marks = ranked.words, ranked.related, 0
     for place in sorted({places[term] for term in has if term in places} | inside.keys()):
         word = words[place]
         stored, count = has.get(word.term, NO_WEIGHT), inside.get(place, 0)
@@ -344,13 +373,15 @@ def _weigh_words(
             whole = saturated(WEIGHTS[stored] + part * count)
         total += word.factor * whole
         if word.is_evidence:
-            ranked.matched += stored > NO_WEIGHT
+            if stored > NO_WEIGHT:
+                marks |= word.mark
             evidence += word.idf * (alone + BODY_EVIDENCE * (whole - alone)) / unit
-    ranked.words, ranked.evidence = total, evidence
+    ranked.words, ranked.evidence, ranked.matched = total, evidence, marks.bit_count()
 
 
-def _is_small_number(term: str) -> bool:
-    return len(term) < 3 and term.isdigit()
+def _is_evidence(term: str) -> bool:
+    is_small_number = len(term) < 3 and term.isdigit()
+    return term not in ASKING and not is_small_number
 
 
 def _ordered_by_meaning(found: list[Ranked], task: Task, pool: Pool) -> list[Ranked]:

@@ -214,12 +214,6 @@ def dot(left: Vector, right: Vector) -> int:
     return sum(map(mul, left, right))
 
 
-def cosine(left: Vector, right: Vector) -> float:
-    """Between -1 and 1, rounded to 9 decimals; 0 if one has no length."""
-    product = dot(left, left) * dot(right, right)
-    return round(dot(left, right) / product**0.5, 9) if product else 0.0
-
-
 _shipped: list[WordTable | None] = []
 
 

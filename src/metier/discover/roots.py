@@ -1,7 +1,7 @@
 """Which folders to look through: by the settings, or by paths that a person named."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -114,16 +114,12 @@ def _kind_roots(kind: Kind, folders: Sequence[str], workspace: str, origin: Orig
 def missing_folders(workspace: str, config: Config) -> list[Issue]:
     """A finding for every configured folder that does not exist.
 
-    Default folders may be missing, and so may relative folders of the user's own settings. A mount
-    that is not a pattern is reported by the walk.
+    Default folders may be missing, and so may relative folders of the user's own settings. The
+    folder of a team is never a pattern.
     """
     usual = _folders(Config())
     named = [
-        *(
-            ("mounts", mount.path, workspace)
-            for mount in config.mounts
-            if is_pattern(mount.path, workspace)
-        ),
+        *(("mounts", mount.path, workspace) for mount in config.mounts),
         *((f"folders.{PLURAL[kind]}", one, "/") for kind, one in config.user_folders),
         *(
             (f"folders.{PLURAL[kind]}", one, workspace)
@@ -135,12 +131,14 @@ def missing_folders(workspace: str, config: Config) -> list[Issue]:
     ]
     issues = []
     for key, folder, base in named:
-        problem = _problem(folder, base)
+        problem = _problem(folder, base, may_match=key != "teams")
         file, line = _setting_of(folder, config) if problem else ("", 1)
         is_relative = base != "/" and not os.path.isabs(folder)
         is_everywhere = is_relative and bool(file) and not is_inside(file, workspace)
         if problem and not is_everywhere:
             hint = "check the spelling, or take it out"
+            if key == "teams" and is_pattern(folder, base):
+                hint = 'a team has one folder, without wildcards: [teams."FOLDER"]'
             message = f"{problem} ({key})"
             issues.append(Issue("IO207", message, file, line, hint=hint, setting=key))
     return issues
@@ -158,10 +156,10 @@ def _setting_of(folder: str, config: Config) -> tuple[str, int]:
     return "", 1
 
 
-def _problem(folder: str, base: str) -> str:
+def _problem(folder: str, base: str, *, may_match: bool) -> str:
     if not folder:
         return "the name of a folder is empty"
-    if is_pattern(folder, base):
+    if may_match and is_pattern(folder, base):
         return "" if matching([folder], base) else f"no folder matches '{folder}'"
     is_there = os.path.isdir(os.path.join(base, folder))
     return "" if is_there else f"there is no folder '{folder}'"
@@ -199,17 +197,28 @@ def skill_root(path: str, *, label: str, rank: int, prefix: str | None = None) -
 
 
 def roots_of_paths(
-    paths: Sequence[str], workspace: str, config: Config, home: str, kind: Kind | None = None
+    paths: Sequence[str],
+    workspace: str,
+    config: Config,
+    home: str,
+    kind: Kind | None = None,
+    *,
+    links: Collection[str] = (),
 ) -> list[Root]:
     """A root for every file and folder named; findings show the paths as they were written.
 
-    Links are followed as they are when nothing is named.
+    Links are followed as they are when nothing is named, but a folder that is itself a link is
+    entered wherever it leads, unless it is one of `links`.
     """
     roots: list[Root] = []
     for rank, path in enumerate(paths):
         if not os.path.lexists(path):
             raise UsageError("no such file or folder", where=path, hint="check the spelling")
-        if os.path.isdir(path) and os.path.basename(path) not in SKILL_NAMES:
+        if path in links:
+            folder, name = os.path.split(path)
+            root = _root("skill", os.path.realpath(folder), folder, rank, only=name)
+            roots.append(root._replace(is_link=True))
+        elif os.path.isdir(path) and os.path.basename(path) not in SKILL_NAMES:
             roots += _of_folder(path, workspace, config, kind, rank)
         else:
             roots.append(_of_file(path, workspace, config, kind, rank))

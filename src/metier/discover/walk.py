@@ -137,9 +137,12 @@ class _Walk:
         return [_with_team(one, self._root, self._teams) for one in found]
 
     def _found_files(self) -> list[Found]:
-        if self._root.kind != "skill" or self._root.only:
+        if self._root.is_link:
+            self._linked_folders.append(os.path.join(self._root.path, self._root.only))
+        elif self._root.kind != "skill" or self._root.only:
             return self._folder()
-        self._descend(self._root.path)
+        else:
+            self._descend(self._root.path)
         while self._linked_folders:
             self._follow(sorted(self._linked_folders))
         self._steps.paths += self._visited
@@ -206,6 +209,9 @@ class _Walk:
                 inside = self._look(os.scandir(folder), top, shown_as)
             except OSError as error:
                 self._steps.is_certain &= isinstance(error, FileNotFoundError)
+                is_mount = self._root.group == "mounts" and folder == self._root.path
+                if is_mount and not os.path.isdir(folder):
+                    continue  # a finding in the settings that name it
                 self._exclude(folder, "unreadable", "IO201", f"cannot be listed: {error.strerror}")
             else:
                 if inside:
@@ -262,16 +268,20 @@ class _Walk:
         return False
 
     def _follow(self, links: list[str]) -> None:
-        """Enter symlinked folders that stay inside the boundary and were not walked yet."""
+        """Enter symlinked folders that stay inside the boundary and were not walked yet.
+
+        Links out of it are excluded: to folders where skills are, and any link in a skill.
+        """
         self.met_links = True
         self._linked_folders = []
         visited = set(self._visited)
         for link in links:
             target = self._steps.follow(link)
             if not os.path.isdir(target):
-                continue
-            if not self._may_enter(link, target):
-                if "skills" in self._located(link)[0].split("/") or holds_skill(link):
+                if not self._is_within_bounds(target) and self._is_in_skill(link):
+                    self._exclude_outside(link, target)
+            elif not self._may_enter(link, target):
+                if self._is_among_skills(link):
                     self._exclude_outside(link, target)
             elif target not in visited:
                 visited.add(target)
@@ -280,6 +290,22 @@ class _Walk:
                 self._descend(target, shown_as=link)
             elif self._may_meet_hosts and is_utf8(link):
                 self._repeats.append((target, self._located(link)[0]))
+
+    def _is_among_skills(self, link: str) -> bool:
+        """Whether skills are to be expected behind a link to a folder."""
+        shown, inside = self._located(link)[0], os.path.relpath(link, self._root.boundary)
+        return "skills" in f"{shown}/{inside}".split("/") or holds_skill(link)
+
+    def _is_in_skill(self, link: str) -> bool:
+        """Whether a link is in the folder of a skill, other than a whole repository."""
+        folder = os.path.dirname(link)
+        while is_inside(folder, self._root.boundary) and not is_root(folder):
+            if holds_skill(folder):
+                return True
+            if folder == self._root.boundary:
+                break
+            folder = os.path.dirname(folder)
+        return False
 
     def _may_enter(self, link: str, target: str) -> bool:
         """Whether a link stays within bounds, or the user made it for a folder of theirs.
@@ -317,7 +343,10 @@ class _Walk:
     def _meet_link(self, link: str, shown: str) -> None:
         self.met_links = True
         target = self._steps.follow(link)
-        if not self._is_within_bounds(target):
+        if _is_missing(target):
+            detail = f"it is a link to {_readable(target)}, which does not exist"
+            self._exclude(shown, "unreadable", "IO201", detail)
+        elif not self._is_within_bounds(target):
             self._exclude_outside(shown, target)
         elif is_utf8(target):
             self._note(target, shown, os.stat(target), os.path.dirname(link))
@@ -381,6 +410,17 @@ class _Walk:
                 if folder in f"/{path}":
                     return path, label, rank
         return path, *self._own_source
+
+
+def _is_missing(path: str) -> bool:
+    """Whether there is certainly no such file."""
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except (OSError, ValueError):
+        return False
+    return False
 
 
 def _readable(path: str) -> str:

@@ -116,7 +116,7 @@ def decide(settings: Settings, trust: str, environ: Mapping[str, str]) -> Trust:
     if trust.startswith(_DIGEST):
         powers = power_set(settings, environ)
         if powers.digest != trust:
-            return Trust("changed", detail="its power set does not have the given digest")
+            return Trust("changed", detail="its powers do not have the given digest")
         return trusted(powers, Entry.of(powers, speak=False))
     try:
         entry = recorded(workspace, environ)
@@ -129,7 +129,7 @@ def decide(settings: Settings, trust: str, environ: Mapping[str, str]) -> Trust:
 
 
 def check_digest(text: str, message: str, shown_by: str = "metier trust --show") -> None:
-    """Raise `UsageError` unless `text` is the digest of a power set."""
+    """Raise `UsageError` unless `text` is the digest of powers."""
     digits = text.removeprefix(_DIGEST)
     is_digest = text.startswith(_DIGEST) and len(digits) == 64
     if not (is_digest and set(digits) <= set("0123456789abcdef")):
@@ -171,7 +171,7 @@ def safe_directories(settings: Settings) -> list[str]:
 
 
 def power_set(settings: Settings, environ: Mapping[str, str] = os.environ) -> Powers:
-    """The current power set of a workspace. Raises `ConfigError`."""
+    """The current powers of a workspace. Raises `ConfigError`."""
     workspace = settings.workspace
     try:
         own = power_settings(settings.own, workspace)

@@ -16,7 +16,8 @@ from metier.discover.roots import kind_of_file, roots_of_paths
 from metier.errors import ConfigError, MetierError
 from metier.flow.boundary import Boundary
 from metier.flow.entries import lint_text, read_text
-from metier.flow.linting import Linter, LintRequest, choice_of, settings_findings, subject_of
+from metier.flow.lint_settings import settings_findings
+from metier.flow.linting import Linter, LintRequest, choice_of, subject_of
 from metier.flow.own_rules import OwnRules, rules_of
 from metier.flow.queries import Queries
 from metier.flow.reading import read_documents, team_folders

@@ -5,6 +5,7 @@ import stat
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
+from metier.core.coerce import is_switched_off
 from metier.core.digests import file_digest
 from metier.core.names import team_name
 from metier.hosts import HIDING_SWITCH, SWITCH
@@ -46,13 +47,13 @@ def read_entry(found: Found, *, disabled: frozenset[str], strict: bool = False) 
         return Entry(found, card.sha256, card, issues, reason, "" if reason else _card_text(card))
     sha256 = file_digest(raw)
     if found.standing is not None and document is not None:
-        held, review_issues = _reviewed(found, sha256, document.name)
+        held, review_issues = _reviewed(found, sha256, team_name(found.team.name, document.name))
         reason, issues = reason or held, [*review_issues, *issues]
     line = parsed.matter.body_line if parsed.matter is not None else 1
     return Entry(found, sha256, document, issues, reason, yaml=_yaml(parsed), body_line=line)
 
 
-def _reviewed(found: Found, sha256: str, name: str) -> tuple[str, list[Issue]]:
+def _reviewed(found: Found, sha256: str, handle: str) -> tuple[str, list[Issue]]:
     """Why a skill must not be used, if so, and what is to be said of its review."""
     standing = found.standing
     assert standing is not None
@@ -62,16 +63,16 @@ def _reviewed(found: Found, sha256: str, name: str) -> tuple[str, list[Issue]]:
     if state == "reviewed":
         return "", []
     code = "RV103" if standing.problem else _REVIEW_CODES[state]
-    hint = "" if state == "blocked" else review_hint(name)
+    hint = "" if state == "blocked" else review_hint(handle)
     issue = Issue(code, detail, found.path, 1, 1, hint)
     return {"held": HELD, "blocked": BLOCKED}.get(state, ""), [issue]
 
 
-def review_hint(name: str) -> str:
+def review_hint(handle: str) -> str:
     """How to review a skill."""
     from shlex import quote  # few skills were reviewed
 
-    shown = quote(name)
+    shown = quote(handle)
     return f"metier diff {shown}, then metier trust --skill {shown}"
 
 
@@ -119,9 +120,7 @@ def _reason(
     if document is None or ((strict or found.kind != "skill") and has_errors(issues)):
         return "unparseable"
     if isinstance(document, Skill):
-        is_off = document.data.get("enabled") is False or _is_disabled(
-            document, found.team, disabled
-        )
+        is_off = is_switched_off(document.data) or _is_disabled(document, found.team, disabled)
         return "disabled" if is_off else ""
     return "disabled" if document.id in found.team.disabled else ""
 

@@ -27,6 +27,8 @@ _LOOKED_AT = 10
 """Skills of a ranking that figures look at."""
 _MOST_EXPLAINED = 50
 """Cases whose loss is explained, which costs several rankings each."""
+_MOST_MEANT = 5
+"""Skills that are listed for an ambiguous name."""
 
 OnProgress = Callable[[int, int], None]
 """Called with the number of cases done and to do."""
@@ -163,7 +165,9 @@ class Names:
         rows = rows or skills_in(asked.store, name)
         active = list(dict.fromkeys(row.handle for row in rows if row.state == "active"))
         if len(active) > 1:
-            return "", f"it could be any of {', '.join(active)}"
+            more = f" and {len(active) - _MOST_MEANT} more" if len(active) > _MOST_MEANT else ""
+            shown = f"{', '.join(active[:_MOST_MEANT])}{more}"
+            return "", f"{len(active)} skills have this name; use the handle of one: {shown}"
         if not rows:
             return "", self._not_there("skill", name)
         if not active and not rows[0].handle:  # it could not be read

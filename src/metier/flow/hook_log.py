@@ -43,7 +43,7 @@ class Considered(NamedTuple):
     """A card or skill that was considered for a decision."""
 
     name: str
-    """The id of a card, the name of a skill."""
+    """The id of a card, the handle of a skill."""
     score: float
     outcome: str
 
@@ -163,19 +163,40 @@ class Failure(NamedTuple):
 
 def failed_refresh(room: Room, catalog: Room | None = None) -> Failure | None:
     """The last failed refresh for hooks, unless another has succeeded since."""
+    info = (catalog or room).info(STATE)
+    refreshed = int(info.st_mtime) if info is not None else 0  # the log has whole seconds
+    for who, failure in _logged(room):
+        if who == "refresh":
+            return failure if failure.at >= refreshed else None
+    return None
+
+
+def failures(room: Room) -> dict[tuple[str, int], str]:
+    """Host and second → what went wrong then, as the log of hooks has it."""
+    return {(who, int(failure.at)): failure.what for who, failure in _logged(room)}
+
+
+def why_failed(decision: Decision, known: Mapping[tuple[str, int], str]) -> str:
+    """The reason among the `failures`, or else only the type of the error."""
+    second = int(decision.at)  # the row is written after the line of the log
+    for at in (second, second - 1):
+        what = known.get((decision.host, at), "")
+        if what.startswith(f"{decision.error}: "):
+            return what
+    return decision.error
+
+
+def _logged(room: Room) -> Iterator[tuple[str, Failure]]:
+    """Who logged what, the latest first."""
     try:
         lines = room.tail(LOG, _MOST_BYTES)[0].decode(errors="replace").splitlines()
     except OSError:
-        return None
-    info = (catalog or room).info(STATE)
-    refreshed = int(info.st_mtime) if info is not None else 0  # the log has whole seconds
+        return
     for line in reversed(lines):
-        when, _, what = line.partition(" ")
+        when, _, text = line.partition(" ")
+        who, _, what = text.partition(": ")
         with suppress(ValueError, OverflowError, OSError):
-            if what.startswith("refresh: "):
-                at = datetime.fromisoformat(when).timestamp()
-                return Failure(at, what.removeprefix("refresh: ")) if at >= refreshed else None
-    return None
+            yield who, Failure(datetime.fromisoformat(when).timestamp(), what)
 
 
 def resume(room: Room) -> None:
@@ -300,7 +321,7 @@ def _parse(line: bytes) -> Decision | _Label:
 
 
 def _considered(rows: Any, *, score: int, outcome: int) -> tuple[Considered, ...]:
-    """A card is `[id, score, threshold, outcome, …]`, a skill `[name, path, score, outcome, …]`."""
+    """A card is `[id, score, threshold, outcome, …]`; a skill `[handle, path, score, outcome]`."""
     if not isinstance(rows, list):
         raise TypeError
     return tuple(

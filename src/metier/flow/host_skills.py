@@ -1,7 +1,8 @@
 """What a host makes of every skill in the catalog: it loads as a name, or not, and why."""
 
 import os
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Container, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -14,8 +15,9 @@ from metier.hosts.skill_settings import HostSettings, read_host_settings
 from metier.index.host_rows import UNNAMED, HostRow, host_row, host_rows
 from metier.index.store import Store
 from metier.storage.room import read_regular
+from metier.values.files import LARGEST
 
-State = Literal["does-not-load", "off", "never-shown", "twice", "elsewhere", "loads"]
+State = Literal["does-not-load", "unknown", "off", "never-shown", "twice", "elsewhere", "loads"]
 
 
 class FoundAt(NamedTuple):
@@ -42,6 +44,11 @@ class HostSkill(NamedTuple):
         return self.row.file.rsplit("/", 2)[-2]
 
     @property
+    def called(self) -> str:
+        """The host's name for it, switched off or not; empty if it does not load."""
+        return self.outcome.name
+
+    @property
     def is_hidden(self) -> bool:
         """Whether it loads, and a switch keeps it from the model."""
         return isinstance(self.outcome, Loads) and bool(self.outcome.hidden_by)
@@ -64,6 +71,13 @@ def host_view(store: Store, host: Host, workspace: str, home: str) -> HostView:
     settings = _settings(host, workspace, home)
     look = _Look(host, settings, workspace, home)
     return HostView(host, settings, [look.at(row) for row in host_rows(store)])
+
+
+def skills_meant(view: HostView, wanted: str, paths: Container[str]) -> list[HostSkill]:
+    """The skills that the host calls `wanted`, switched off or not; else those at `paths`."""
+    known = [one for one in view.skills if one.called]
+    called = [one for one in known if one.called == wanted]
+    return called or [one for one in known if one.row.path in paths]
 
 
 def _settings(host: Host, workspace: str, home: str) -> HostSettings:
@@ -100,6 +114,7 @@ _NOWHERE = FoundAt("", "", "project")
 """Of a skill that does not load."""
 
 
+_HEADING = re.compile(r"#+\s+(?=\S)")
 _OWN = tuple(
     f"/{host.loading.own_folder}/"
     for host in HOSTS.values()
@@ -119,6 +134,14 @@ class _Look:
         self._known: dict[tuple[str, ...], tuple[Loads | DoesNotLoad, FoundAt]] = {}
 
     def at(self, row: HostRow) -> HostSkill:
+        skill = self._at(row)
+        if skill.called and _is_misspelt(row.file):
+            name = os.path.basename(row.file)
+            problem = DoesNotLoad("misspelt", f"the file is called {name}", "rename it to SKILL.md")
+            return HostSkill(skill.row, problem, _NOWHERE, skill.switches)
+        return skill
+
+    def _at(self, row: HostRow) -> HostSkill:
         if not row.name:
             return self._unparsed(row)
         path, _, file = row.path.rpartition("/")
@@ -153,7 +176,9 @@ class _Look:
             return HostSkill(named, outcome, found_at, switches)
         if row.reason == "unparseable" and headless == "dropped":
             return HostSkill(row, self._dropped(), _NOWHERE, switches)
-        message = f"not read by metier: {row.reason}"
+        message = f"metier does not read this file: {row.reason}"
+        if row.reason == "too-large":
+            message = f"metier does not read files of more than {LARGEST['skill']:,} bytes"
         refused = DoesNotLoad("unread", message, "metier lint says why")
         return HostSkill(row, refused, _NOWHERE, switches)
 
@@ -210,17 +235,29 @@ class _Look:
         return FoundAt(shown, _root_of(file, len(file) - len(path)), scope)
 
 
+def _is_misspelt(file: str) -> bool:
+    """Whether a file is not found as SKILL.md, as it would be where case does not count."""
+    folder, name = os.path.split(file)
+    if name == "SKILL.md" or not name:
+        return False
+    try:
+        return not os.path.samefile(os.path.join(folder, "SKILL.md"), file)
+    except OSError:
+        return True
+
+
 def _yaml(row: HostRow) -> Yaml:
     return "invalid" if row.no_yaml else "colon" if row.has_colon else "valid"
 
 
 def _first_line(file: str) -> str:
-    """What Claude Code shows of a file without front matter."""
+    """What Claude Code shows of a file without front matter: a heading or any other line."""
     try:
-        text = read_regular(file, _LARGEST).decode(errors="replace")
+        text = read_regular(file, _LARGEST).decode(errors="replace").removeprefix("\ufeff")
     except OSError:
         return ""
-    return next((line.strip() for line in text.splitlines() if line.strip()), "Skill")
+    line = next((line.strip() for line in text.splitlines() if line.strip()), "Skill")
+    return _HEADING.sub("", line)
 
 
 def _root_of(file: str, start: int = 0) -> str:
@@ -284,7 +321,7 @@ def verdicts(view: HostView, invisible: dict[str, str]) -> list[Verdict]:
     return [one for state in ORDER for one in found if one.state == state]
 
 
-_REFUSED: dict[str, State] = {"off": "off", "other-folder": "elsewhere"}
+_REFUSED: dict[str, State] = {"off": "off", "other-folder": "elsewhere", "unread": "unknown"}
 
 
 def _verdict(
@@ -294,7 +331,8 @@ def _verdict(
     name = row.name or skill.folder
     if isinstance(outcome, DoesNotLoad):
         state = _REFUSED.get(outcome.reason, "does-not-load")
-        message = outcome.message if state == "off" else f"does not load: {outcome.message}"
+        before = {"off": "", "unknown": "not known: "}.get(state, "does not load: ")
+        message = f"{before}{outcome.message}"
         return Verdict(state, name, row.path, message, outcome.hint, row.file)
     as_name = f"loads as {outcome.name}"
     if outcome.hidden_by and not skill.is_name_only:

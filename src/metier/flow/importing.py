@@ -6,7 +6,9 @@ from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
 from metier.core.paths import is_inside
-from metier.errors import MetierError
+from metier.errors import MetierError, UsageError
+from metier.hosts.loading import readers
+from metier.hosts.model import Host
 from metier.parse.foreign import FOREIGN_KINDS, ForeignKind, Imported, NotImported, imported
 from metier.storage.atomic_files import write_atomically
 from metier.storage.room import read_regular
@@ -35,9 +37,14 @@ class ImportedFile(NamedTuple):
     text: str = ""
     reason: str = ""
     """Why nothing is written."""
-    mapped: Sequence[str] = ()
+    mapped: Sequence[tuple[str, str]] = ()
     unmapped: Sequence[tuple[str, str]] = ()
     notes: Sequence[str] = ()
+
+    @property
+    def hosts(self) -> tuple[Host, ...]:
+        """The hosts that read what is written."""
+        return readers(self.target) if self.target.endswith("/SKILL.md") else ()
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -45,19 +52,27 @@ class ImportedFile(NamedTuple):
             "source": self.source,
             "target": self.target or None,
             "reason": self.reason or None,
-            "mapped": list(self.mapped),
+            "hosts": [host.name for host in self.hosts],
+            "mapped": [{"key": key, "to": to} for key, to in self.mapped],
             "unmapped": [{"key": key, "reason": reason} for key, reason in self.unmapped],
             "notes": list(self.notes),
         }
 
 
-def plan_import(workspace: str, kinds: Sequence[ForeignKind] = FOREIGN_KINDS) -> list[ImportedFile]:
-    """What would be written for the files of other tools in a workspace; nothing is written."""
+def plan_import(
+    workspace: str, kinds: Sequence[ForeignKind] = FOREIGN_KINDS, folder: str = ""
+) -> list[ImportedFile]:
+    """What would be written for the files of other tools in a workspace; nothing is written.
+
+    Skills come into `folder`, which is below the workspace; without one, where the host of the
+    file reads them. Raises `UsageError` if `folder` leads out of the workspace.
+    """
+    folder = _inside(workspace, folder) if folder else ""
     planned: list[ImportedFile] = []
     taken: dict[str, str] = {}
     for kind in kinds:
         for path in _found(workspace, kind):
-            for one in _imported(workspace, kind, path):
+            for one in _imported(workspace, kind, path, folder):
                 planned.append(_checked(workspace, one, taken))
                 taken.setdefault(planned[-1].target, path)
     return planned
@@ -94,7 +109,17 @@ def _found(workspace: str, kind: ForeignKind) -> Iterator[str]:
                 yield os.path.relpath(os.path.join(here, name), workspace).replace(os.sep, "/")
 
 
-def _imported(workspace: str, kind: ForeignKind, path: str) -> Iterator[ImportedFile]:
+def _inside(workspace: str, folder: str) -> str:
+    path = os.path.normpath(os.path.join(workspace, folder))
+    if not is_inside(path, workspace) or path == workspace:
+        hint = "name a folder below the workspace, such as .agents/skills"
+        raise UsageError(
+            "skills are imported into a folder of the workspace", where=folder, hint=hint
+        )
+    return os.path.relpath(path, workspace).replace(os.sep, "/")
+
+
+def _imported(workspace: str, kind: ForeignKind, path: str, folder: str) -> Iterator[ImportedFile]:
     file = os.path.join(workspace, path)
     try:
         if not is_inside(os.path.realpath(file), os.path.realpath(workspace)):
@@ -103,7 +128,7 @@ def _imported(workspace: str, kind: ForeignKind, path: str) -> Iterator[Imported
     except OSError as error:
         yield ImportedFile(kind, path, "", reason=f"it cannot be read: {error.strerror or error}")
         return
-    for one in imported(kind, _name(kind, path), raw):
+    for one in imported(kind, _name(kind, path), raw, folder):
         if isinstance(one, NotImported):
             yield ImportedFile(kind, path, "", reason=one.reason)
         else:

@@ -8,6 +8,7 @@ from typing import Any
 
 from metier.core.unread import why_not_json
 from metier.errors import UsageError
+from metier.findings import SECURITY_CODES
 from metier.flow.lint_report import Key, Reported
 from metier.storage.atomic_files import write_atomically
 from metier.storage.room import read_regular
@@ -15,7 +16,7 @@ from metier.storage.room import read_regular
 _VERSION = 1
 _LARGEST = 64 * 1024 * 1024
 _HINT = "metier lint --baseline FILE --write-baseline writes it"
-_REMOVE = "restore it from version control, or remove it: --write-baseline writes it again"
+_OTHER = "name another FILE: --baseline FILE --write-baseline writes a baseline there"
 IsChecked = Callable[[str, str], bool]
 """Whether a run would find a code in the file at a path."""
 
@@ -43,11 +44,11 @@ class Baseline:
         try:
             return cls(_counts(json.loads(raw)))
         except (ValueError, RecursionError) as error:
-            why = f"the baseline is not valid JSON: {why_not_json(error, raw)}"
-            raise UsageError(why, where=file, hint=_REMOVE) from None
+            why = f"this is not a baseline: not valid JSON, {why_not_json(error, raw)}"
+            raise UsageError(why, where=file, hint=_OTHER) from None
         except (TypeError, KeyError):
             why = f"this is not a baseline of version {_VERSION}"
-            raise UsageError(why, where=file, hint=_REMOVE) from None
+            raise UsageError(why, where=file, hint=_OTHER) from None
 
     @classmethod
     def read_if_there(cls, file: str) -> "Baseline":
@@ -68,6 +69,12 @@ class Baseline:
                 new.append(one)
         return new
 
+    def without_security(self) -> "Baseline":
+        """Those of the known findings that a workspace can turn off."""
+        return Baseline(
+            Counter({key: n for key, n in self._counts.items() if not _is_security(key)})
+        )
+
     def fixed(self, reported: Iterable[Reported], is_checked: IsChecked) -> int:
         """How many known findings are gone."""
         gone = self._counts - Counter(one.key for one in reported)
@@ -87,6 +94,10 @@ class Baseline:
         body = ",\n    ".join(lines)
         text = f'{{\n  "version": {_VERSION},\n  "findings": [\n    {body}\n  ]\n}}\n'
         write_atomically(os.path.abspath(file), text.encode())
+
+
+def _is_security(key: Key) -> bool:
+    return key[1].startswith(SECURITY_CODES)
 
 
 def _counts(data: Any) -> Counter[Key]:

@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from metier.config import Config
+from metier.errors import ConfigError
 from metier.findings import CODES, OWN_FAMILY
 from metier.values.outcomes import Issue
 
@@ -65,6 +66,20 @@ def choice_of(
 def unknown_code(codes: Iterable[str]) -> str | None:
     """The first of `codes` that no finding's code begins with; rules of one's own may have any."""
     return next((one for one in codes if not one or not _is_known(one)), None)
+
+
+def known_families() -> str:
+    families = ", ".join(sorted({code[:2] for code in CODES}))
+    return f"families: {families}; metier explain lists all"
+
+
+def check_codes(config: Config) -> None:
+    """Raise `ConfigError` for a code in the settings that no finding has."""
+    per_file = [code for codes in config.per_file_ignores.values() for code in codes]
+    wrong = unknown_code((*config.lint_select, *config.lint_ignore, *per_file))
+    if wrong is not None:
+        where = ", ".join(config.sources) or "environment"
+        raise ConfigError(f"unknown code '{wrong}'", where=where, hint=known_families())
 
 
 def _is_known(beginning: str) -> bool:

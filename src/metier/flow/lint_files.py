@@ -1,16 +1,16 @@
 """Which files to lint: changed in git, or named by a list; and how many of the user's are not."""
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import closing
 from typing import TYPE_CHECKING
 
 from metier.config import ALIAS_FILE, Config
-from metier.config.owners import git_output, head_commit
+from metier.config.owners import git_output, git_refusal, head_commit
 from metier.core.paths import is_inside
 from metier.discover.roots import kind_folders
 from metier.discover.walk import is_document
-from metier.errors import NotFoundError, StoreError, UsageError
+from metier.errors import StoreError, UsageError
 from metier.lint.tiers import AGENTS_FILE
 from metier.storage.places import state_room
 from metier.storage.workspace import CATALOG_FILE, RESTRICTED_FILE
@@ -33,7 +33,7 @@ _DIFFERENCES = (
 def changed_files(workspace: str, ref: str) -> list[str]:
     """Files that differ from the commit at which `ref` and the current commit meet; absolute.
 
-    With uncommitted, untracked and removed files. Raises `NotFoundError`. Runs git: ask for trust
+    With uncommitted, untracked and removed files. Raises `UsageError`. Runs git: ask for trust
     before.
     """
     if ref == LAST_COMMIT and not head_commit(workspace):
@@ -50,16 +50,25 @@ def _git(workspace: str, *arguments: str) -> bytes | None:
 
 
 def _absolute(listed: bytes | None, workspace: str, ref: str) -> list[str]:
-    if listed is None and _git(workspace, "rev-parse", "--git-dir") is None:
-        hint = "--files-from takes a list of files, from anywhere"
-        raise NotFoundError("this is not a git repository", where=workspace, hint=hint)
     if listed is None:
-        raise NotFoundError(
-            f"git finds no common commit with '{ref}'",
-            where=workspace,
-            hint="check the name, or fetch the full history (fetch-depth: 0)",
-        )
+        raise _refused(workspace, git_refusal(workspace), ref)
     return [os.path.join(workspace, os.fsdecode(one)) for one in listed.split(b"\0") if one]
+
+
+def _refused(workspace: str, reason: str, ref: str) -> UsageError:
+    """Why git lists nothing; without a `reason` it works there, and the commit is wrong."""
+    from_list = "--files-from takes a list of files, from anywhere"
+    if not reason:
+        message = f"git finds no common commit with '{ref}'"
+        hint = "check the name, or fetch the full history (fetch-depth: 0)"
+    elif reason.startswith("not a git repository"):
+        message, hint = "this is not a git repository", from_list
+    elif "dubious ownership" in reason:
+        message = f"git refuses to work here: {reason}"
+        hint = f"git config --global --add safe.directory {workspace}; or {from_list}"
+    else:
+        message, hint = f"git does not work here: {reason}", from_list
+    return UsageError(message, where=workspace, hint=hint)
 
 
 def listed_files(raw: bytes) -> list[str]:
@@ -74,31 +83,56 @@ def listed_files(raw: bytes) -> list[str]:
 def documents_among(files: Iterable[str], workspace: str, config: Config) -> list[str]:
     """The documents of a workspace among `files`, and the skills to which other files belong.
 
-    Relative to the current folder. Files that do not exist, and files of no known kind, are left
-    out.
+    Relative to the current folder. With the settings; without files that do not exist, and files
+    of no known kind.
     """
     folders = kind_folders(workspace, config)
     found: dict[str, None] = {}
     for file in files:
         path = os.path.abspath(file)
-        for document in _documents_of(path, workspace, folders):
+        for document in _documents_of(path, workspace, folders, config.sources):
             found[os.path.relpath(document)] = None
     return list(found)
 
 
-def _documents_of(path: str, workspace: str, folders: dict[str, set[Kind]]) -> Iterator[str]:
-    folder, name = os.path.split(path)
-    if not NOT_ENTERED.isdisjoint(os.path.relpath(folder, workspace).split(os.sep)):
+def links_among(files: Iterable[str], workspace: str, config: Config) -> list[str]:
+    """The links of a workspace among `files` that are not documents themselves."""
+    folders = kind_folders(workspace, config)
+    paths = dict.fromkeys(map(os.path.abspath, files))
+    return [
+        os.path.relpath(path)
+        for path in paths
+        if os.path.islink(path)
+        and is_inside(path, workspace)
+        and _is_entered(path, workspace)
+        and not _is_named_like_one(path, workspace, folders)
+    ]
+
+
+def _documents_of(
+    path: str, workspace: str, folders: dict[str, set[Kind]], settings: Collection[str]
+) -> Iterator[str]:
+    folder = os.path.dirname(path)
+    if not _is_entered(folder, workspace):
         if path == os.path.join(workspace, ALIAS_FILE) and os.path.isfile(path):
             yield path
-        return
-    kinds = folders.get(os.path.realpath(folder), set())
-    is_named = name in SKILL_NAMES or path == os.path.join(workspace, AGENTS_FILE)
-    if is_named or any(is_document(kind, name) for kind in kinds):
+    elif path in settings or _is_named_like_one(path, workspace, folders):
         if os.path.lexists(path):
             yield path
     elif is_inside(folder, workspace):
         yield from _skill_around(folder, workspace)
+
+
+def _is_entered(path: str, workspace: str) -> bool:
+    return NOT_ENTERED.isdisjoint(os.path.relpath(path, workspace).split(os.sep))
+
+
+def _is_named_like_one(path: str, workspace: str, folders: dict[str, set[Kind]]) -> bool:
+    """Whether a path has the name of a document, whatever is there."""
+    folder, name = os.path.split(path)
+    if name in SKILL_NAMES or path == os.path.join(workspace, AGENTS_FILE):
+        return True
+    return any(is_document(kind, name) for kind in folders.get(os.path.realpath(folder), ()))
 
 
 def _skill_around(folder: str, workspace: str) -> Iterator[str]:

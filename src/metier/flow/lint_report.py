@@ -3,7 +3,8 @@
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from metier.core.digests import sha256
@@ -22,6 +23,19 @@ _ORDER: dict[Severity, int] = {"error": 0, "warning": 1, "info": 2}
 _NUMBER = r"[0-9][0-9,.]*"
 Key = tuple[str, str, str]
 """Path, code and message; the same after lines moved and figures changed."""
+
+
+class Plan(NamedTuple):
+    """What is repaired, and what is not."""
+
+    repairs: Sequence["Repair"] = ()
+    left_alone: Mapping[str, str] = MappingProxyType({})
+    """Why findings that --fix repairs elsewhere stay, by path."""
+
+
+def has_repair(issue: Issue) -> bool:
+    """Whether a finding whose code has a repair gives it something to work with."""
+    return issue.code != "SK309" or issue.hint.startswith("did you mean")
 
 
 class Reported(NamedTuple):
@@ -92,16 +106,34 @@ def by_owner(reported: Iterable[Reported]) -> list[tuple[str, int]]:
     return sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
 
 
+class Owners:
+    """Who owns which files, by the workspace's CODEOWNERS file."""
+
+    def __init__(self, text: str) -> None:
+        from metier.lint.code_owners import owner_rules  # many workspaces have none
+
+        self._rules = owner_rules(text)
+        self._known: dict[str, tuple[str, ...]] = {}
+
+    def of(self, path: str) -> tuple[str, ...]:
+        """The owners of the file at a path of the workspace."""
+        if path not in self._known:
+            from metier.lint.code_owners import owners_of  # see above
+
+            self._known[path] = owners_of(path, self._rules)
+        return self._known[path]
+
+    def names(self) -> list[str]:
+        return sorted({owner for rule in self._rules for owner in rule.owners})
+
+
 def with_owners(reported: Sequence[Reported], workspace: str) -> list[Reported]:
     """The findings with the owners that the workspace's CODEOWNERS file names."""
     text = owners_file(workspace)
     if not text:
         return list(reported)
-    from metier.lint.code_owners import owner_rules, owners_of  # many workspaces have none
-
-    rules = owner_rules(text)
-    owners = {path: owners_of(path, rules) for path in {one.path for one in reported}}
-    return [one._replace(owners=owners[one.path]) for one in reported]
+    owners = Owners(text)
+    return [one._replace(owners=owners.of(one.path)) for one in reported]
 
 
 def owners_file(workspace: str) -> str:

@@ -1,7 +1,7 @@
 """Lint a workspace or named files: findings, what is excluded, and repairs."""
 
 import os
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -9,13 +9,15 @@ from metier.config import ALIAS_FILE, Config
 from metier.core.paths import is_inside
 from metier.discover.roots import roots_for, roots_of_paths, roots_of_user
 from metier.findings import OWN_FAMILY, SECURITY_CODES
+from metier.flow.entries import read_bytes
 from metier.flow.lint_choice import Choice as Choice
 from metier.flow.lint_choice import choice_of as choice_of
 from metier.flow.lint_choice import unknown_code as unknown_code
-from metier.flow.lint_report import Reported
+from metier.flow.lint_report import Plan, Reported
+from metier.flow.lint_settings import findings_of_file, settings_findings
 from metier.flow.reading import read_documents, team_folders, workspace_roots
 from metier.flow.surroundings import Surroundings, is_alias_table, lint_plugins, table_below
-from metier.lint.collisions import Subject, lint_collisions
+from metier.lint.collisions import Subject, lint_collisions, located
 from metier.lint.tiers import AGENTS_FILE, lint_agents_file
 from metier.storage.places import state_room, user_home
 from metier.storage.room import read_regular
@@ -29,8 +31,12 @@ if TYPE_CHECKING:  # most runs find nothing to repair
     from metier.values.documents import Document
 
 Wants = Callable[[Issue], bool]
+Owned = Callable[[str], bool]
+"""Whether somebody owns the file at a path of the workspace."""
 _UNPROVIDED = "XF905"
 """No skill provides what another requires."""
+_NOT_NAMED = frozenset({"SZ801", "SZ802"})
+"""Hooks would show this of a skill, and therefore do not name it."""
 
 
 class Linted:
@@ -50,6 +56,12 @@ class Linted:
         """Add the findings in so many files that are not documents."""
         self.files += files
         self.issues += issues
+
+    def keep(self, files: Iterable[str], wanted: Callable[[str], bool]) -> None:
+        """Keep what is in the wanted paths, among the documents `files` and all with findings."""
+        self.issues = [issue for issue in self.issues if wanted(issue.path)]
+        self.excluded = [one for one in self.excluded if wanted(one.path)]
+        self.files = len({*filter(wanted, files), *(issue.path for issue in self.issues)})
 
     def unreported(self, wants: Wants) -> list[Exclusion]:
         """The excluded files without a wanted finding that says so."""
@@ -71,7 +83,9 @@ def lint_files(
         linted.issues += entry.issues
         linted.documents.append(_named(entry))
         if entry.reason:
-            linted.excluded.append(Exclusion.of(found.path, entry.reason, entry.issues))
+            linted.excluded.append(
+                Exclusion.of(found.path, entry.reason, entry.issues, is_off=entry.is_off)
+            )
             cause = Exclusion.cause(entry.reason, entry.issues)
             linted.causes |= {cause} if cause is not None else set()
         elif entry.document is not None:
@@ -79,12 +93,25 @@ def lint_files(
             linted.issues += around.lint(entry)
         if on_progress is not None and number % 100 == 0:
             on_progress(number, len(reading.found))
-    among = lint_collisions(subjects, shown)
+    among = [
+        located(one, _front_matter(reading, one.path)) if one.code in _NOT_NAMED else one
+        for one in lint_collisions(subjects, shown)
+    ]
     copies = [issue for issue in among if issue.code == "XF902"]
     linted.issues += among
     linted.excluded += [Exclusion(one.path, "duplicate-content", one.message) for one in copies]
     linted.causes.update(copies)
     return linted
+
+
+def _front_matter(reading: Reading, path: str) -> str:
+    """The lines of a file before its body; empty if it is gone."""
+    found = next(one for one in reading.found if one.path == path)
+    try:
+        lines = read_bytes(found).decode(errors="replace").split("\n")
+    except OSError:
+        return ""
+    return "\n".join(lines[: reading.read(found).body_line - 1])
 
 
 def subject_of(entry: Entry, document: "Document") -> Subject:
@@ -117,6 +144,10 @@ class LintRequest(NamedTuple):
     """Whether the paths are some of many files: what others provide is unknown then."""
     host: str = ""
     """Keep what matters to this host; empty for all."""
+    owned: Owned | None = None
+    """Keep what is in these files; None for all."""
+    links: tuple[str, ...] = ()
+    """Those of the paths that are links, to be followed as they are without paths."""
 
 
 class Linter:
@@ -152,6 +183,11 @@ class Linter:
         if not self._request.paths:
             issues = [*failed, *self._settings_findings(linted.documents)]
             linted.add(len({issue.path for issue in issues}), issues)
+        for path in filter(self._is_settings_file, self._request.paths):
+            config = self._request.config
+            linted.add(1, findings_of_file(path, config, workspace, self._named_of_all))
+        if self._request.owned is not None:
+            linted.keep(self._files, lambda path: self._is_owned(self._inside(path)))
         return linted
 
     def has_folders(self) -> bool:
@@ -174,8 +210,9 @@ class Linter:
         failed: list[Issue] = []
         home = user_home(os.environ)
         if paths:
-            kind = self._request.kind
-            roots = roots_of_paths(self._documents(), workspace, self._request.config, home, kind)
+            kind, links = self._request.kind, self._request.links
+            config = self._request.config
+            roots = roots_of_paths(self._documents(), workspace, config, home, kind, links=links)
         else:
             room = state_room(workspace) if config.is_workspace else None
             roots, failed = workspace_roots(workspace, config, home, room)
@@ -222,15 +259,27 @@ class Linter:
         more = [_named(users.read(found)) for found in users.found]
         return settings_findings(config, workspace, [*documents, *more])
 
+    def _is_settings_file(self, path: str) -> bool:
+        return os.path.abspath(path) in self._request.config.sources
+
+    def _named_of_all(self) -> list[Named]:
+        """The names of all documents, whatever was named."""
+        config, workspace = self._request.config, self._request.workspace
+        reading = self._read(roots_for(workspace, config, user_home(os.environ)))
+        return [_named(reading.read(found)) for found in reading.found]
+
     def is_checked(self, path: str, code: str) -> bool:
         """Whether this run would have found a code in the file at a path of the workspace."""
         is_off = code.startswith(OWN_FAMILY) and not self._request.config.is_trusted
-        if is_off or not self.wants(Issue(code, "", path)):
+        if is_off or not self._is_owned(path) or not self.wants(Issue(code, "", path)):
             return False
         if not self._request.paths and not self._request.exclude:
             return self._request.user or not os.path.isabs(path)
         file = os.path.join(self._request.workspace, path)
         return path in self._checked_paths() or not os.path.lexists(file)
+
+    def _is_owned(self, path: str) -> bool:
+        return self._request.owned is None or self._request.owned(path)
 
     def _checked_paths(self) -> frozenset[str]:
         """The files of the last run, by their paths in the workspace."""
@@ -260,12 +309,14 @@ class Linter:
         is_read = not reading or host in reading or host not in HOSTS
         return is_read and issue.matters_to(host)
 
-    def hidden_notes(self, linted: Linted) -> int:
-        """How many notes would be shown with --notes."""
+    def hidden_notes(self, linted: Linted) -> list[Issue]:
+        """The notes that would be shown with --notes."""
         everything = self._request.choice._replace(notes=True)
-        return sum(
-            self._wants(issue, everything) and not self.wants(issue) for issue in linted.issues
-        )
+        return [
+            issue
+            for issue in linted.issues
+            if self._wants(issue, everything) and not self.wants(issue)
+        ]
 
     def chosen(self, linted: Linted, repairs: Sequence["Repair"]) -> list[Reported]:
         """The wanted findings, sorted: which of them --fix repairs, and which exclude a file."""
@@ -299,22 +350,31 @@ class Linter:
         planned = plan_repairs(self.reading, [issue], lambda other: repair_key(other) == key)
         return planned[0] if planned else None
 
-    def repairs(self, linted: Linted, *, unsafe: bool = False) -> list["Repair"]:
+    def repairs(self, linted: Linted, *, unsafe: bool = False) -> Plan:
         """Repairs of files that were named, else of the workspace's own."""
         named, workspace = bool(self._request.paths), self._request.workspace
-        if not any(issue.fixable and (unsafe or not issue.needs_unsafe) for issue in linted.issues):
-            return []
-        from metier.flow.repairing import plan_repairs  # see above
+        wanted = [
+            issue
+            for issue in linted.issues
+            if issue.fixable and (unsafe or not issue.needs_unsafe) and self.wants(issue)
+        ]
+        if not wanted:
+            return Plan()
+        from metier.flow.left_alone import reasons_left  # see above
+        from metier.flow.repairing import plan_repairs
 
         own = [one for one in self.reading.found if named or is_inside(one.file, workspace)]
         reading = self.reading._replace(found=own)
-        if not unsafe:
-            return plan_repairs(reading, linted.issues, self.wants)
-        from metier.flow.unsafe_repairs import plan_unsafe, workspace_of  # few ask for it
+        refused: dict[str, str] = {}
+        if unsafe:
+            from metier.flow.unsafe_repairs import plan_unsafe, workspace_of  # few ask for it
 
-        handles = [one.names[0] for one in linted.documents if one.kind == "skill"]
-        around = workspace_of(workspace, self._config, handles, () if named else reading.found)
-        return plan_unsafe(around, reading, linted.issues, self.wants)
+            handles = [one.names[0] for one in linted.documents if one.kind == "skill"]
+            around = workspace_of(workspace, self._config, handles, () if named else reading.found)
+            repairs, refused = plan_unsafe(around, reading, linted.issues, self.wants)
+        else:
+            repairs = plan_repairs(reading, linted.issues, self.wants)
+        return Plan(repairs, reasons_left(reading, wanted, repairs, refused))
 
     def shown(self, path: str) -> str:
         """A path as it can be opened; a named path stays as it was written."""
@@ -335,7 +395,9 @@ class Linter:
         return [
             path
             for path in self._request.paths
-            if not is_alias_table(path) and (self._request.kind or not self._is_agents_file(path))
+            if not is_alias_table(path)
+            and not self._is_settings_file(path)
+            and (self._request.kind or not self._is_agents_file(path))
         ]
 
     def _add_alias_tables(self, linted: Linted) -> None:
@@ -380,31 +442,6 @@ class Linter:
         reading = read_documents([root for root in roots if root.kind == "card"])
         entries = [entry for found in reading.found if not (entry := reading.read(found)).reason]
         return [name for entry in entries for name in (entry.handle, entry.found.path)]
-
-
-def settings_findings(config: Config, workspace: str, documents: Collection[Named]) -> list[Issue]:
-    """Names in the settings that none of `documents`, used or not, has."""
-    from metier.lint.settings import (  # not for named files
-        SettingsFile,
-        lint_capabilities,
-        lint_disabled,
-    )
-
-    files = []
-    own = []
-    for file in config.sources:
-        path = os.path.abspath(file)
-        if is_inside(path, workspace):
-            path = os.path.relpath(path, workspace).replace(os.sep, "/")
-        with open(file, encoding="utf-8", errors="replace") as opened:
-            files.append(SettingsFile(path, opened.read()))
-        own += files[-1:] if is_inside(file, workspace) else []
-    cards = {one.names[0] for one in documents if one.kind == "card"}
-    disabled = (*config.disabled, *config.own_disabled)
-    return [
-        *lint_capabilities(config.capabilities, cards, files),
-        *lint_disabled(disabled, config.teams, documents, own),
-    ]
 
 
 def _time_of(file: str) -> tuple[int, int]:

@@ -198,7 +198,8 @@ def listing_in(view: HostView, context: int | None = None) -> HostListing:
     offered, hidden, not_loaded = _sorted_out(view.skills)
     by_folder = host.loading is not None and host.loading.name == "folder"
     uses = view.settings.uses
-    pairs = [(one, _skill(one, by_folder, uses)) for one in offered]
+    has_paragraph = host.loading is not None and host.loading.undescribed == "first paragraph"
+    pairs = [(one, _skill(one, by_folder, has_paragraph, uses)) for one in offered]
     own = own_skills(host.name)
     tokens, source = _context(view, context)
     budget = view.settings.budget(tokens)
@@ -234,7 +235,7 @@ def _sorted_out(
                 hidden.append((one.row.path, outcome.hidden_by))
         elif outcome.reason == "off":
             hidden.append((one.row.path, outcome.message.removeprefix(SWITCHED_OFF)))
-        elif outcome.reason != "other-folder":
+        elif outcome.reason not in ("other-folder", "unread"):
             not_loaded += 1
     return offered, hidden, not_loaded
 
@@ -265,7 +266,10 @@ def _context(
     return default, "default"
 
 
-def _skill(skill: HostSkill, by_folder: bool, uses: Mapping[str, float]) -> Skill:
+def _skill(
+    skill: HostSkill, by_folder: bool, has_paragraph: bool, uses: Mapping[str, float]
+) -> Skill:
+    """With `has_paragraph` the host takes the first paragraph for a missing description."""
     row, outcome = skill.row, skill.outcome
     assert isinstance(outcome, Loads)
     folder = outcome.name if by_folder else skill.folder
@@ -273,7 +277,7 @@ def _skill(skill: HostSkill, by_folder: bool, uses: Mapping[str, float]) -> Skil
     name = "" if unnamed else outcome.name
     if by_folder:  # it sees no name in front matter that it cannot parse
         name = "" if row.plugin or unnamed or (row.issues and row.no_yaml) else row.name
-    is_bare = not by_folder and bool(row.issues) and row.undescribed
+    is_bare = not has_paragraph and bool(row.issues) and row.undescribed
     is_name_only = skill.is_name_only if outcome.hidden_by else False
     found_at = skill.found_at
     return Skill(

@@ -60,29 +60,40 @@ def _is_in_reach(skill: ListedSkill) -> bool:
     return skill.state == "whole" or skill.why == OVER or skill.why.startswith(TOO_LONG)
 
 
+def out_of_reach(found: HostListing) -> dict[str, list[ListedSkill]]:
+    """Why skills lose text that neither a switch nor a shorter text brings back, and which."""
+    reasons: dict[str, list[ListedSkill]] = {}
+    for one in found.lost:
+        if not _is_in_reach(one):
+            reasons.setdefault(one.why, []).append(one)
+    return reasons
+
+
 def needed_fraction(found: HostListing) -> float | None:
-    """The part of the context with which all fit; None for hosts without a setting for it."""
+    """The part of the context with which all fit; None for hosts without a setting for it.
+
+    None, too, if all fit as it is, or not even in the whole context.
+    """
     facts = HOSTS[found.host].listing
     if facts is None or not facts.fraction_setting or found.context is None:
         return None
     if found.listing.budget is None or found.needed <= found.listing.budget:
         return None
     share = found.needed / found.context / _LETTERS_PER_TOKEN
-    return math.ceil(share * 1000) / 1000
+    return math.ceil(share * 1000) / 1000 if share <= 1 else None
 
 
 def _estimated(found: HostListing, listed: Sequence[ListedSkill], excess: float) -> list[Edit]:
     """Edits that save about `excess` characters."""
     uses = {skill.path: skill.uses for skill in found.offered}
-    facts = HOSTS[found.host].listing
-    has_paths = facts is not None and facts.has_paths
+    around = _around(found)
     most = sum(max(0, one.length - SHORTEST) for one in listed)
     off: dict[str, Edit] = {}
     for one in sorted(listed, key=lambda one: (uses[one.file], -one.length, one.name)):
         if excess <= most:
             break
         off[one.file] = Edit("switch-off", one.name, one.path, one.length, 0)
-        excess -= _line(one, has_paths)
+        excess -= len(one.name) + one.length + around
         most -= max(0, one.length - SHORTEST)
     left = [one for one in listed if one.file not in off]
     to = _common_length(sorted((one.length for one in left), reverse=True), excess)
@@ -94,9 +105,12 @@ def _estimated(found: HostListing, listed: Sequence[ListedSkill], excess: float)
     ]  # fmt: skip
 
 
-def _line(skill: ListedSkill, has_path: bool) -> int:
-    """About the characters that the line of a skill takes."""
-    return len(skill.name) + skill.length + (len(skill.path) // 2 if has_path else 4)
+def _around(found: HostListing) -> float:
+    """The characters of an entry besides name and text, on average."""
+    unit = 4 if found.listing.unit == "tokens" else 1
+    entries = [one for one in found.listing.entries if one.name or one.length]
+    inside = sum(len(one.name or one.skill.name) + one.length for one in entries)
+    return max(0.0, (found.needed * unit - inside) / max(1, len(entries)))
 
 
 def _limits(host: str) -> list[int]:

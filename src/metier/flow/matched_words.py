@@ -1,6 +1,6 @@
 """Which words of a task a skill has, field by field."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
 from metier.core.clauses import split_clauses
@@ -42,11 +42,11 @@ class MatchedWords(Explanation):
         }
         found = {field: self._words_in(text) for field, text in fields.items()}
         known = {word for words in found.values() for word in words}
-        found["body"] = [
+        found["body"] = _each_once(
             word
             for term, word in self._spelled.items()
             if word not in known and searched(word, term) in body
-        ]
+        )
         return {field: words for field, words in found.items() if words}
 
     @cached_property
@@ -55,7 +55,7 @@ class MatchedWords(Explanation):
 
     def _words_in(self, text: str) -> list[str]:
         present = set(terms(text))
-        return [word for term, word in self._spelled.items() if term in present]
+        return _each_once(word for term, word in self._spelled.items() if term in present)
 
     @cached_property
     def related(self) -> Sequence[str]:  # type: ignore[override]  # cached
@@ -69,3 +69,8 @@ class MatchedWords(Explanation):
         }
         spelled = [written.get(term, term) for term in found]
         return list({word.casefold(): word for word in reversed(spelled)}.values())[::-1]
+
+
+def _each_once(found: Iterable[str]) -> list[str]:
+    """An identifier is one word, however many of its parts are found."""
+    return list(dict.fromkeys(found))

@@ -76,6 +76,7 @@ def overlap_of(
         pairs=explained,
         overlaps=[one.overlap for one in pairs],
         clusters=[one for one in compared.clusters() if not paths or _has(one, wanted)],
+        compared=[row.handle for row in wanted if row.path in compared.paths],
         notes=[f"'{row.handle}' is not compared: {why_not_compared(row)}" for row in wanted
                if row.path not in compared.paths],
     )  # fmt: skip

@@ -45,6 +45,12 @@ def rules_of(config: Config) -> "OwnRules":
     return OwnRules(config.lint_rules, _of_plugins(config.lint_plugins, config.sources))
 
 
+def check_own_rules(config: Config) -> None:
+    """Raise `ConfigError` for a rule that cannot be used, which stops `metier lint`."""
+    with rules_of(config) as rules:
+        rules.check()
+
+
 def own_findings(
     config: Config, found: Iterable[Found], inside: Callable[[str], str]
 ) -> list[Issue]:

@@ -22,19 +22,20 @@ from metier.values.rows import Page, Row, shadowed
 
 if TYPE_CHECKING:
     from metier.config import Config
-    from metier.core.overlap import OnProgress as OnCompared
+    from metier.core.overlap import OnProgress
     from metier.core.ranking import Task
     from metier.flow.encoding import Encoding
     from metier.flow.eval_drafts import Drafts
     from metier.flow.evaluating import EvaluatedCatalog
-    from metier.flow.evaluating import OnProgress as OnCase
     from metier.flow.host_skills import HostLooks, HostView, Verdict
     from metier.flow.listing import HostListing
     from metier.flow.measuring import Measured
     from metier.flow.overlap_map import OverlapMap
     from metier.flow.reviews import Reviews
     from metier.flow.shown_skills import ShownTexts
-    from metier.flow.usage import OnProgress, Question, Rank, Usage
+    from metier.flow.usage import Question as UsageQuestion
+    from metier.flow.usage import Rank
+    from metier.flow.usage import Usage as SkillUsage
     from metier.storage.room import Room
     from metier.values.agents import AgentMatch, AgentProfile
     from metier.values.browsing import Browse, Browsed, DocumentCount
@@ -222,9 +223,16 @@ class Queries:
 
     def skill_meant(self, wanted: str) -> Row:
         """The skill with that id, name, folder or path. Raises `NotFoundError`."""
+        return self.skills_meant(wanted)[0]
+
+    def skills_meant(self, wanted: str) -> Sequence[Row]:
+        """The skills with that id, else name, else folder or path; the active first.
+
+        Raises `NotFoundError`.
+        """
         check_text("skill", wanted)
         rows = self.find("skill", wanted) or documents.skills_in(self.store, wanted)
-        return rows[0] if rows else self.row("skill", wanted)
+        return rows or [self.row("skill", wanted)]
 
     def issues(self, shown: Callable[[str], str] = str) -> list[Issue]:
         """Every finding of the last refresh, by path; `shown` writes paths in messages."""
@@ -240,7 +248,9 @@ class Queries:
     def excluded(self, shown: Callable[[str], str] = str) -> list[Exclusion]:
         """Every excluded file, with the reason; `shown` formats paths."""
         return [
-            Exclusion.of(shown(row.path), row.reason, self.issues_of(row), shown(row.shadowed_by))
+            Exclusion.of(
+                shown(row.path), row.reason, self.issues_of(row), shown(row.shadowed_by), row.is_off
+            )
             for row in documents.excluded_documents(self.store)
         ]
 
@@ -258,11 +268,11 @@ class Queries:
 
     def usage(
         self,
-        question: "Question",
+        question: "UsageQuestion",
         *,
         rank: "Rank | None" = None,
         on_progress: "OnProgress | None" = None,
-    ) -> "Usage":
+    ) -> "SkillUsage":
         """How hosts used the skills, from their transcripts; counts are stored, prompts never.
 
         `rank` finds the skill that fits a prompt for which nothing fired.
@@ -327,7 +337,7 @@ class Queries:
         *,
         cases: "Sequence[EvalCase]" = (),
         host: str | None = None,
-        on_progress: "OnCase | None" = None,
+        on_progress: "OnProgress | None" = None,
     ) -> "Evaluation":
         """Whether the right skills would be named, by `cases` and those in evaluation files.
 
@@ -347,7 +357,7 @@ class Queries:
         least: float = 0.6,
         limit: int = 10,
         host: str | None = None,
-        on_progress: "OnCompared | None" = None,
+        on_progress: "OnProgress | None" = None,
     ) -> "Overlap":
         """Which skills compete for the same tasks, or with these `skills`; at most `limit` pairs.
 
@@ -371,7 +381,7 @@ class Queries:
             return overlap_map(self.store, least, host)
 
     def draft_cases(
-        self, skills: Sequence[str] = (), *, on_progress: "OnCompared | None" = None
+        self, skills: Sequence[str] = (), *, on_progress: "OnProgress | None" = None
     ) -> "Drafts":
         """Evaluation cases for these skills, or for all, from their texts, for you to correct.
 

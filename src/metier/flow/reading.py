@@ -144,6 +144,9 @@ def read_skills(roots: Iterable[Root | str | os.PathLike[str]]) -> Reading:
 class Refreshed:
     """What a refresh changed; issues and exclusions are read on access."""
 
+    changes: "Changes"
+    """How many documents were added, changed and removed."""
+
     def __init__(
         self,
         changes: "Changes",

@@ -2,64 +2,118 @@
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple
 
 from metier.core.names import is_capability_name, plugin_name, team_name
 from metier.core.paths import is_inside
 from metier.flow.entries import read_bytes, read_text
-from metier.flow.repairing import Naming, moved
+from metier.flow.host_switches import HostSwitches, NamedSkill
+from metier.flow.repairing import NAME_CODES, Naming, moved
 from metier.lint.skills import proper_name
 from metier.values.documents import Skill
 from metier.values.files import NOT_ENTERED, Found
 from metier.values.outcomes import Issue
 
-NAME_CODES = frozenset({"SK301", "SK302", "SK303"})
 _STAY = frozenset({".git", ".claude-plugin", "metier.toml"})
 """What a folder holds that others refer to by its path."""
+
+
+class Chosen(NamedTuple):
+    """What becomes of wrong names, by path."""
+
+    names: dict[str, Naming]
+    refused: dict[str, str]
+    """Why a skill keeps its name and folder."""
+
+
+class Surroundings(NamedTuple):
+    """What else bears names."""
+
+    workspace: str
+    """Symlinks resolved."""
+    found: Sequence[Found]
+    """All documents."""
+    handles: Sequence[str]
+    """The names of skills."""
+    switches: HostSwitches
+    moves: bool = True
+    """Whether folders may be renamed."""
 
 
 class Renaming:
     """Chooses names so that none is used twice, and folders so that none is overwritten."""
 
     def __init__(
-        self, workspace: str, found: Sequence[Found], handles: Iterable[str], *, moves: bool = True
+        self, around: Surroundings, texts: Mapping[str, bytes] = MappingProxyType({})
     ) -> None:
-        """`found` are all documents, `handles` the names of skills.
-
-        Without `moves` all folders keep their names.
-        """
-        self._moves = moves
-        self._workspace = os.path.realpath(workspace)
-        self._holders = {handle: {handle} for handle in handles}
+        """`texts` has, by path, what a file holds once it is repaired."""
+        self._around = around
+        self._texts = texts
+        self._holders = {handle: {handle} for handle in around.handles}
         self._claimed: set[str] = set()
-        self._folders = [os.path.dirname(one.file) for one in found]
-        self._crowded = _above_others(self._folders)
+        self._crowded = _above_others([os.path.dirname(one.file) for one in around.found])
+        self._wrong: dict[str, Found] = {}
+        """The skills to rename, by folder."""
+        self._decided: dict[str, Naming | str] = {}
+        """By path: the new name, or why the old one stays."""
 
-    def choose(self, found: Sequence[Found], issues: Iterable[Issue]) -> Mapping[str, Naming]:
-        """The new names of skills with one of these findings, by path."""
+    def choose(self, found: Sequence[Found], issues: Iterable[Issue]) -> Chosen:
+        """The new names of skills with one of these findings."""
         wrong = {issue.path for issue in issues if issue.code in NAME_CODES}
-        chosen = ((one.path, self._naming(one)) for one in found if one.path in wrong)
-        return {path: naming for path, naming in chosen if naming is not None}
+        self._wrong = {_folder(one): one for one in found if one.path in wrong}
+        for one in found:
+            if one.path in wrong:
+                self._decide(one)
+        decided = self._decided.items()
+        return Chosen(
+            {path: naming for path, naming in decided if isinstance(naming, Naming)},
+            {path: reason for path, reason in decided if isinstance(reason, str)},
+        )
 
-    def _naming(self, found: Found) -> Naming | None:
+    def _decide(self, found: Found) -> Naming | str:
+        if found.path not in self._decided:
+            self._decided[found.path] = "its new folder exists"  # while folders swap names
+            self._decided[found.path] = self._naming(found)
+        return self._decided[found.path]
+
+    def _naming(self, found: Found) -> Naming | str:
         try:
-            skill = read_text(found, read_bytes(found)).document
-        except OSError:
-            return None
+            raw = self._texts.get(found.path) or read_bytes(found)
+        except OSError as error:
+            return f"it cannot be read: {error.strerror}"
+        skill = read_text(found, raw).document
         if not isinstance(skill, Skill):
-            return None
+            return "it cannot be read as a skill"
         name, folder = skill.own_name, skill.folder_name
         is_valid = is_capability_name(name)
         new = name if is_valid else proper_name(name, folder)
         naming = Naming("" if is_valid else new, "" if new == folder else new)
         if not new or naming == Naming():
-            return None
-        if naming.folder and not self._can_move(found, naming.folder):
-            return None
-        if naming.name and not self._can_take(found, skill.name, naming.name):
-            return None
+            return "no valid name follows from its name or its folder"
+        reason = self._reason_to_stay(found, skill, naming)
+        if reason:
+            return reason
         if naming.folder:
             self._claimed.add(_folder(moved(found, naming.folder)))
         return naming
+
+    def _reason_to_stay(self, found: Found, skill: Skill, naming: Naming) -> str:
+        if naming.folder:
+            reason = self._immovable(found) or self._taken(found, naming.folder)
+            if reason:
+                return reason
+        after = moved(found, naming.folder)
+        new_name = plugin_name(found.plugin, naming.name) if naming.name else skill.name
+        host = self._around.switches.changed_by(
+            NamedSkill(skill.name, found.path, found.file, found.plugin),
+            NamedSkill(new_name, after.path, after.file, after.plugin),
+        )
+        if host:
+            return f"the settings of {host} switch it by its name: metier enable it first"
+        if naming.name and not self._can_take(found, skill.name, naming.name):
+            return f"another skill is called '{naming.name}'"
+        return ""
 
     def _can_take(self, found: Found, name: str, new: str) -> bool:
         """Whether no skill of another name has the new one; skills of one name share it."""
@@ -71,28 +125,41 @@ class Renaming:
         holders.add(old)
         return True
 
-    def _can_move(self, found: Found, new: str) -> bool:
-        """Whether the skill's folder is its own, in the workspace, and the new one is free."""
-        folder = _folder(found)
-        target = _folder(moved(found, new))
-        return (
-            self._moves
-            and is_inside(folder, self._workspace)
-            and os.path.realpath(folder) == folder
-            and folder not in (self._workspace, *self._crowded)
-            and not found.also
-            and new not in NOT_ENTERED
-            and target not in self._claimed
-            and not any(os.path.lexists(os.path.join(folder, name)) for name in _STAY)
-            and _is_free(target, folder)
-        )
+    def _immovable(self, found: Found) -> str:
+        """Why a folder keeps its name, whatever the new one is; empty if it need not."""
+        folder, workspace = _folder(found), self._around.workspace
+        held = next((one for one in _STAY if os.path.lexists(os.path.join(folder, one))), "")
+        reasons = {
+            "folders are renamed only in a workspace": not self._around.moves,
+            "its folder is not in the workspace": not is_inside(folder, workspace),
+            "its folder is the workspace": folder == workspace,
+            "its folder is reached by a link": bool(found.also)
+            or os.path.realpath(folder) != folder,
+            "its folder holds other documents": folder in self._crowded,
+            f"its folder holds {held}": bool(held),
+        }
+        return next((reason for reason, is_so in reasons.items() if is_so), "")
+
+    def _taken(self, found: Found, new: str) -> str:
+        """Why a folder cannot have that name; empty if it can."""
+        if new in NOT_ENTERED:
+            return f"folders called '{new}' are not looked through"
+        folder, target = _folder(found), _folder(moved(found, new))
+        is_taken = target in self._claimed or not (is_free(target, folder) or self._leaves(target))
+        return f"the folder '{new}' exists" if is_taken else ""
+
+    def _leaves(self, folder: str) -> bool:
+        """Whether a folder gets another name itself."""
+        found = self._wrong.get(folder)
+        naming = self._decide(found) if found is not None else ""
+        return isinstance(naming, Naming) and bool(naming.folder)
 
 
 def _folder(found: Found) -> str:
     return os.path.dirname(found.file)
 
 
-def _is_free(target: str, folder: str) -> bool:
+def is_free(target: str, folder: str) -> bool:
     """Whether nothing has that name, or only the folder itself in another case."""
     return not os.path.lexists(target) or os.path.samefile(target, folder)
 

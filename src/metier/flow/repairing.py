@@ -8,9 +8,8 @@ missing, or if it changes more than it may.
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from metier.core.names import is_capability_name
@@ -39,6 +38,8 @@ _MOVES_FENCES = frozenset({"FM101", "FM102", "FM117"})
 _IN_BODY = frozenset({"SK324"})
 """Repairs of the body."""
 _RANK = {"info": 0, "warning": 1, "error": 2}
+NAME_CODES = frozenset({"SK301", "SK302", "SK303"})
+"""Findings about the name of a skill."""
 _KEY = re.compile(r"'([^']*)'")
 Wants = Callable[[Issue], bool]
 
@@ -108,32 +109,18 @@ def is_repairable(issue: Issue, *, unsafe: bool) -> bool:
     return issue.fixable and (unsafe or not issue.needs_unsafe)
 
 
-def plan_repairs(
-    reading: Reading,
-    issues: Iterable[Issue],
-    wants: Wants,
-    *,
-    unsafe: bool = False,
-    names: Mapping[str, Naming] = MappingProxyType({}),
-) -> list[Repair]:
-    """Repairs that remove those `issues` that are wanted from the files of `reading`.
-
-    `names` has the new names of skills by path; without one, a name stays.
-    """
+def plan_repairs(reading: Reading, issues: Iterable[Issue], wants: Wants) -> list[Repair]:
+    """Safe repairs that remove those `issues` that are wanted from the files of `reading`."""
 
     def may(issue: Issue) -> bool:
-        return is_repairable(issue, unsafe=unsafe) and wants(issue)
+        return is_repairable(issue, unsafe=False) and wants(issue)
 
     paths = {issue.path for issue in issues if may(issue)}
-    planned = (
-        _planned(found, may, names.get(found.path, AS_IT_IS))
-        for found in reading.found
-        if found.path in paths
-    )
+    planned = (plan_repair(found, may) for found in reading.found if found.path in paths)
     return [repair for repair in planned if repair is not None]
 
 
-def _planned(found: Found, may: Wants, naming: Naming) -> Repair | None:
+def plan_repair(found: Found, may: Wants, naming: Naming = AS_IT_IS) -> Repair | None:
     """The repair of one file; None when it would remove no finding."""
     try:
         raw = read_bytes(found)

@@ -12,6 +12,7 @@ from metier.values.resolution import OWN_TEAM, TIE_BREAKS, Report, tie_breaks
 Row = dict[str, Any]
 Found = list[tuple[Row, Row]]
 PARTS = ("contract", "desc", "namepath", "runtime")
+_TOO_LITTLE = "below-min-required-coverage"
 _GATES = {
     "below-min-contract-score": ("S_contract", "min-contract-score"),
     "below-min-total-score": ("S_total_final", "min-total-score"),
@@ -84,7 +85,7 @@ def _answer(capability: str, matching: Found, report: Report) -> str:
         policy = f"max-providers={len(chosen) + 1}" if is_cover else "selection-mode=cover"
         return f"{_named(passed)} does, but was not chosen: try --policy {policy}"
     if found:
-        return f"{_named(found)} would, but {_main_rejection(found[0][0], report)}"
+        return _all_rejected(found, report)
     disabled = disabled_provider(capability, report)
     if disabled:
         return disabled
@@ -93,6 +94,17 @@ def _answer(capability: str, matching: Found, report: Report) -> str:
     if not is_capability_name(capability):
         return "this is not a capability name (a–z, 0–9, single hyphens)"
     return "no skill declares it" if report["rejected_without_row"] else "no skill provides it"
+
+
+def _all_rejected(found: Found, report: Report) -> str:
+    """`best and 1 other would, but …; last would, but …`: each with its own main reason."""
+    by_reason: dict[str, Found] = {}
+    for row, one in found:
+        by_reason.setdefault(_main_reason(row), []).append((row, one))
+    return "; ".join(
+        f"{_named(some)} would, but {_main_rejection(some[0][0], report)}"
+        for some in by_reason.values()
+    )
 
 
 def matches_of(report: Report) -> dict[str, Found]:
@@ -209,7 +221,7 @@ def _rejection(code: str, row: Row, report: Report) -> str:
         figure, key = _GATES[code]
         figure = f"{figure}_of_resolved" if report["selection_mode"] == "cover" else figure
         return f"{figure} {_below(row[figure], key, row, report)}"
-    if code == "below-min-required-coverage":
+    if code == _TOO_LITTLE:
         count = len(report["required_capabilities"])
         covers = f"covers {count - row['unresolved_required']} of {count}"
         figure = row["required_coverage"]
@@ -228,12 +240,15 @@ def _rejection(code: str, row: Row, report: Report) -> str:
     return f"{code}: {details.get(code) or _NOT_MET.get(code, '')}"
 
 
+def _main_reason(row: Row) -> str:
+    return _TOO_LITTLE if _TOO_LITTLE in row["rejected"] else str(row["rejected"][0])
+
+
 def _main_rejection(row: Row, report: Report) -> str:
     """The first reason, with a hint for too little coverage."""
-    too_little = "below-min-required-coverage"
-    if too_little in row["rejected"]:
-        return f"{_rejection(too_little, row, report)}: try --policy selection-mode=cover"
-    return _rejection(row["rejected"][0], row, report)
+    reason = _main_reason(row)
+    hint = ": try --policy selection-mode=cover" if reason == _TOO_LITTLE else ""
+    return f"{_rejection(reason, row, report)}{hint}"
 
 
 def _below(value: float, key: str, row: Row, report: Report) -> str:

@@ -218,6 +218,11 @@ class Reviews:
         locked = read_lock(self._workspace)
         return compared(locked, *self.locked_now())
 
+    def changed_since_lock(self) -> list[Mismatch]:
+        """The skills with other contents than in the lock; none without a readable lock."""
+        found = compared(self._locked, *self.locked_now()) if self._locked else []
+        return [one for one in found if one.kind == "changed"]
+
     @cached_property
     def _locked(self) -> dict[str, LockedSkill]:
         try:

@@ -74,6 +74,11 @@ def plan_of(run: RunRecord, steps: Sequence[StepRecord]) -> PlannedGroup:
     return _group("steps", profile.workflow, records, is_parallel=is_parallel)
 
 
+def plan_of_profile(profile: AgentProfile) -> PlannedGroup:
+    """The plan of a run that has not begun."""
+    return _group("steps", profile.workflow, {}, is_parallel=profile.execution == "parallel")
+
+
 def base_id(step_id: str) -> str:
     """The id of a step without its iteration: `check` for `check[2]`."""
     return _ITERATION.sub("", step_id)

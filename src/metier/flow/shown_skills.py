@@ -1,6 +1,6 @@
 """What a host shows the model of each skill: name and text after all cuts."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from metier.core.text import routing_text
@@ -19,22 +19,35 @@ class ShownTexts(NamedTuple):
     """Path in the catalog → what the model sees, for each skill that it sees."""
     unseen: Mapping[str, str]
     """Path in the catalog → why the model does not see the skill."""
+    called: Mapping[str, str]
+    """Path in the catalog → the host's name for each skill that it loads, switched off or not."""
+
+    def meant(self, wanted: str, paths: Sequence[str]) -> str:
+        """The path of the skill that the host calls so; else the first of `paths` that it loads.
+
+        One that the model sees comes first. Without any it is the first of `paths`.
+        """
+        found = [path for path, called in self.called.items() if called == wanted]
+        found = found or [path for path in paths if path in self.called] or list(paths)
+        return min(found, key=lambda path: path not in self.texts, default="")
 
 
 def shown_by(view: HostView) -> ShownTexts:
     """What a host shows; if its rule is not known, the whole text of each skill that it loads."""
     host = view.host.name
+    called = {one.row.path: one.called for one in view.skills if one.called}
     unseen = {one.row.path: why for one in view.skills if (why := _why_unseen(host, one))}
     if host not in RULES:
         loaded = (one for one in view.skills if one.row.path not in unseen)
-        return ShownTexts(host, {one.row.path: _whole(one) for one in loaded}, unseen)
+        return ShownTexts(host, {one.row.path: _whole(one) for one in loaded}, unseen, called)
     texts = {}
     for one in listing_in(view).skills:
         if one.state == "invisible":
             unseen[one.path] = f"{host} loads it, but its listing hides it: {one.why}"
         else:
-            texts[one.path] = ShownText(one.name, one.text, one.state, one.length, one.why)
-    return ShownTexts(host, texts, unseen)
+            name = called[one.path]
+            texts[one.path] = ShownText(one.name, one.text, one.state, one.length, one.why, name)
+    return ShownTexts(host, texts, unseen, called)
 
 
 def _why_unseen(host: str, skill: HostSkill) -> str:
@@ -49,6 +62,5 @@ def _why_unseen(host: str, skill: HostSkill) -> str:
 
 
 def _whole(skill: HostSkill) -> ShownText:
-    assert isinstance(skill.outcome, Loads)
     text = routing_text(skill.row.description, skill.row.when_to_use)
-    return ShownText(skill.outcome.name, text, "whole", len(text))
+    return ShownText(skill.called, text, "whole", len(text), called=skill.called)

@@ -8,11 +8,22 @@ from typing import NamedTuple
 from metier.config import Config
 from metier.core.names import canonical_id, name_in_plugin, plugin_name, team_name
 from metier.core.paths import is_inside
-from metier.flow.entries import read_text
+from metier.flow.entries import lint_text, read_text
+from metier.flow.host_switches import HostSwitches
 from metier.flow.reading import read_documents, workspace_roots
 from metier.flow.references import References, Renames, text_of, texts_to_follow
-from metier.flow.renaming import Renaming
-from metier.flow.repairing import Naming, Repair, Wants, moved, plan_repairs, write_repairs
+from metier.flow.renaming import Renaming, Surroundings, is_free
+from metier.flow.repairing import (
+    AS_IT_IS,
+    NAME_CODES,
+    Naming,
+    Repair,
+    Wants,
+    is_repairable,
+    moved,
+    plan_repair,
+    write_repairs,
+)
 from metier.storage.places import state_room, user_home
 from metier.storage.room import Room
 from metier.storage.transaction import Move, Write, commit
@@ -20,6 +31,9 @@ from metier.values.agents import AgentProfile
 from metier.values.documents import Skill
 from metier.values.files import Found, Reading
 from metier.values.outcomes import Issue
+
+_STUCK = "an agent names it in a way that cannot be changed"
+_BLOCKED = "its new folder exists"
 
 
 class Workspace(NamedTuple):
@@ -53,20 +67,91 @@ def workspace_of(
 
 def plan_unsafe(
     workspace: Workspace, reading: Reading, issues: Sequence[Issue], wants: Wants
-) -> list[Repair]:
+) -> tuple[list[Repair], dict[str, str]]:
     """Repairs of those `issues` that are wanted, and of what refers to a renamed skill.
 
-    A skill keeps its name if an agent refers to it in a way that cannot be changed.
+    Also why skills with wrong names keep them, by path. One of the reasons is an agent that refers
+    to the skill in a way that cannot be changed.
     """
-    can_move = workspace.journal is not None
-    renaming = Renaming(workspace.root, workspace.documents, workspace.handles, moves=can_move)
-    names = renaming.choose(reading.found, filter(wants, issues))
-    while True:
-        repairs = plan_repairs(reading, issues, wants, unsafe=True, names=names)
-        followed, stuck = _with_references(workspace, repairs)
-        if not stuck:
-            return followed
-        names = {path: naming for path, naming in names.items() if path not in stuck}
+    return _Planner(workspace, reading, issues, wants).plan()
+
+
+class _Planner:
+    """Plans until no repair uncovers another wrong name, and no name has to stay."""
+
+    def __init__(
+        self, workspace: Workspace, reading: Reading, issues: Sequence[Issue], wants: Wants
+    ) -> None:
+        self._workspace = workspace
+        self._wants = wants
+        paths = {issue.path for issue in issues if self._may(issue)}
+        self._found = [one for one in reading.found if one.path in paths]
+        self._issues = list(filter(wants, issues))
+        self._switches = HostSwitches(workspace.root, user_home(os.environ))
+        self._known: dict[tuple[str, Naming], Repair | None] = {}
+
+    def plan(self) -> tuple[list[Repair], dict[str, str]]:
+        texts: dict[str, bytes] = {}
+        while True:
+            repairs, refused = self._plan(texts)
+            uncovered = self._uncovered(repair for repair in repairs if repair.issues)
+            if uncovered.keys() <= texts.keys():
+                return repairs, refused
+            texts |= uncovered
+
+    def _plan(self, texts: dict[str, bytes]) -> tuple[list[Repair], dict[str, str]]:
+        """The plan if these files, which get a text without other mistakes, have wrong names."""
+        names, refused = self._renaming(texts).choose(
+            self._found, [*self._issues, *(Issue("SK303", "", path) for path in texts)]
+        )
+        while True:
+            planned = [self._repair(one, names.get(one.path, AS_IT_IS)) for one in self._found]
+            repairs = [repair for repair in planned if repair is not None]
+            followed, stuck = _with_references(self._workspace, repairs)
+            kept = dict.fromkeys(stuck, _STUCK) | dict.fromkeys(_blocked(repairs), _BLOCKED)
+            if not kept:
+                return followed, refused
+            refused |= kept
+            names = {path: naming for path, naming in names.items() if path not in kept}
+
+    def _renaming(self, texts: dict[str, bytes]) -> Renaming:
+        documents, handles = self._workspace.documents, self._workspace.handles
+        can_move = self._workspace.journal is not None
+        around = Surroundings(self._workspace.root, documents, handles, self._switches, can_move)
+        return Renaming(around, texts)
+
+    def _repair(self, found: Found, naming: Naming) -> Repair | None:
+        key = (found.path, naming)
+        if key not in self._known:
+            self._known[key] = plan_repair(found, self._may, naming)
+        return self._known[key]
+
+    def _may(self, issue: Issue) -> bool:
+        return is_repairable(issue, unsafe=True) and self._wants(issue)
+
+    def _uncovered(self, repairs: Iterable[Repair]) -> dict[str, bytes]:
+        """The new texts of files in which only the repair shows that the name is wrong."""
+        wrong = {issue.path for issue in self._issues if issue.code in NAME_CODES}
+        return {
+            repair.found.path: repair.after
+            for repair in repairs
+            if repair.found.path not in wrong
+            and any(
+                issue.code in NAME_CODES and self._may(issue)
+                for issue in lint_text(repair.found, repair.after)[1]
+            )
+        }
+
+
+def _blocked(repairs: Sequence[Repair]) -> set[str]:
+    """The skills whose new folder is one that keeps its name after all."""
+    moves = {repair.found.path: _move(repair) for repair in repairs if repair.naming.folder}
+    old = {move.old for move in moves.values()}
+    return {
+        path
+        for path, move in moves.items()
+        if move.new not in old and not is_free(move.new, move.old)
+    }
 
 
 def write_all(repairs: Sequence[Repair], journal: Room | None) -> list[tuple[Repair, str]]:
@@ -79,12 +164,26 @@ def write_all(repairs: Sequence[Repair], journal: Room | None) -> list[tuple[Rep
         Write(one.found.file, one.before, one.after) for one in joint if one.before != one.after
     ]
     try:
-        commit(writes, [_move(one) for one in joint if one.naming.folder], journal)
+        commit(writes, _in_order([_move(one) for one in joint if one.naming.folder]), journal)
     except OSError as error:
         reason = error.strerror or str(error)
         where = f" ({os.path.basename(str(error.filename))})" if error.filename else ""
         left_alone += [(repair, f"{reason}{where}") for repair in joint]
     return left_alone
+
+
+def _in_order(moves: Sequence[Move]) -> list[Move]:
+    """A folder that gives its name to another one is renamed first."""
+    by_old = {move.old: move for move in moves}
+    ordered: dict[str, Move] = {}
+    for first in moves:
+        chain: list[Move] = []
+        move: Move | None = first
+        while move is not None and move.old not in ordered and move not in chain:
+            chain.append(move)
+            move = by_old.get(move.new)
+        ordered |= {one.old: one for one in reversed(chain)}
+    return list(ordered.values())
 
 
 def _move(repair: Repair) -> Move:

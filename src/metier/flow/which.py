@@ -20,7 +20,7 @@ from metier.core.ranking import (
 from metier.core.stems import STOP_WORDS
 from metier.core.terms import ASKING, terms
 from metier.core.text import words
-from metier.errors import UsageError
+from metier.errors import NotFoundError, UsageError
 from metier.flow.candidate_pools import SinglePool, shown_pool, words_of
 from metier.flow.edited import EditedPool
 from metier.flow.matched_words import MatchedWords
@@ -39,6 +39,7 @@ from metier.values.which import BUILT_IN, Expectation, RankedDocument, ShownText
 if TYPE_CHECKING:
     from metier.core.word_table import Vector
     from metier.flow.encoding import Encoding
+    from metier.flow.queries import Queries
     from metier.flow.shown_skills import ShownTexts
 
 MOST_WORDS_TO_ADD = 6
@@ -81,6 +82,21 @@ def which_comes(
         expectation=None if expected is None else finder.expectation(expected),
         meaning=finder.meaning,
     )
+
+
+def expected_skill(catalog: "Queries", wanted: str, host: str | None) -> Row:
+    """The skill that the host calls so, else the one of the catalog. Raises `NotFoundError`."""
+    if host not in HOOKED:
+        return catalog.skill_meant(wanted)
+    shown = catalog.shown_texts(host)
+    try:
+        rows = catalog.skills_meant(wanted)
+    except NotFoundError:
+        if not (path := shown.meant(wanted, [])):
+            raise
+    else:
+        path = shown.meant(wanted, [row.path for row in rows])
+    return select_rows(catalog.store, "kind = 'skill' AND path = ?", [path])[0]
 
 
 def with_others(
@@ -225,10 +241,13 @@ class SkillFinder:
         missing = self._missing(row) if own is not None else []
         lost_to = first[0] if first and place != 1 else None
         is_first = own is not None and own.fires and place == 1
+        name = row.handle or row.path.split("/")[-2:][0]
+        if self._shown is not None:
+            name = self._shown.called.get(row.path, name)
         can_win = not reasons and self._cut(row) is None
         figures = [*reasons, *self._figures(own, place, lost_to, is_out=bool(reasons))]
         return Expectation(
-            name=row.handle or row.path.split("/")[-2:][0],
+            name=name if own is None else own.label(first),
             place=place,
             fires=own is not None and own.fires,
             reasons=reasons if reasons and own is None else figures,
@@ -265,15 +284,19 @@ class SkillFinder:
 
     def _unseen(self, row: Row) -> list[str]:
         """Why a skill is not there: in a host, else in the catalog."""
-        if self._shown is not None and (row.state != "excluded" or row.shadowed_by):
-            why = self._shown.unseen.get(row.path)
+        shown = self._shown
+        if shown is not None and (row.state != "excluded" or row.shadowed_by):
+            why = shown.unseen.get(row.path)
             return [why] if why else []
         if row.state == "shadowed":
             return [f"it is shadowed by {row.shadowed_by}"]
         if row.state != "excluded":
             return []
         issues = document_issues(self._store, row.kind, row.path)
-        return [f"it is excluded: {row.why_excluded(issues)}"]
+        why = row.why_excluded(issues)
+        if shown is not None and row.path in shown.texts:
+            return [f"{shown.host} loads it, but metier does not rank it: {why}"]
+        return [f"it is excluded: {why}"]
 
     def _figures(
         self,
@@ -310,7 +333,7 @@ class SkillFinder:
             ahead = f", with {more:.2f} more evidence" if more > 0 else ""
             fires = "it fires, at " if own.fires and not found else ""
             at = f"{fires}place {index}: " if index else ""
-            found.append(f"{at}'{first.name}' is first{ahead}")
+            found.append(f"{at}'{first.label([own])}' is first{ahead}")
         return found
 
     def _cut(self, row: Row) -> ShownText | None:

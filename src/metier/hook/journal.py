@@ -122,7 +122,7 @@ class Journal:
         return blake2b(session.encode(errors="replace"), digest_size=6).hexdigest()
 
     def suggested(self, session: str) -> list[str]:
-        """The names of the skills that were injected in a session, the latest first."""
+        """The handles of the skills that were injected in a session, the latest first."""
         if not session:
             return []
         try:

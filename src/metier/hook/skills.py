@@ -22,8 +22,12 @@ CHANGED = "changed"
 class Suggestion:
     """A skill that may be named."""
 
-    def __init__(self, name: str, description: str, path: str, file: str, score: float) -> None:
+    def __init__(
+        self, name: str, handle: str, description: str, path: str, file: str, score: float
+    ) -> None:
         self.name = name
+        """The name that hosts know."""
+        self.handle = handle
         self.description = description
         self.path = path
         self.file = file
@@ -32,7 +36,7 @@ class Suggestion:
         self.outcome = ""
 
     def as_row(self) -> list[object]:
-        return [self.name, self.path, self.score, self.outcome]
+        return [self.handle, self.path, self.score, self.outcome]
 
 
 def suggest(
@@ -54,15 +58,15 @@ def suggest(
     chosen = {one.document.key for one in named(ranked, threshold, most)}
     best = {one.document.key: one for one in ranked[: most + 1]}
     rows = catalog.rows_for(
-        "SELECT key, name, description, when_to_use, path, iif(source = 'workspace', '', file),"
-        " review FROM document WHERE key",
+        "SELECT key, name, handle, description, when_to_use, path,"
+        " iif(source = 'workspace', '', file), review FROM document WHERE key",
         best,
     )
     texts = {key: texts for key, *texts in rows}
     suggestions = []
     for key, one in best.items():
-        name, about, when, path, file, review = texts[key]
-        suggestion = Suggestion(name, routing_text(about, when), path, file, one.evidence)
+        name, handle, about, when, path, file, review = texts[key]
+        suggestion = Suggestion(name, handle, routing_text(about, when), path, file, one.evidence)
         if review and key in chosen and has_changed(catalog, path):
             suggestion.outcome = CHANGED
         elif key not in chosen:
@@ -75,19 +79,24 @@ def suggest(
 def skills_named(
     catalog: CatalogRows, names: Sequence[str], most: int, host: str | None = None
 ) -> list[Suggestion]:
-    """The skills with these names or folders, in that order, if `host` can load them."""
+    """The skills with these handles, names or folders, in that order, if `host` can load them."""
     sql = (
-        "SELECT name, description, when_to_use, path, iif(source = 'workspace', '', file), review"
+        "SELECT name, handle, description, when_to_use, path,"
+        " iif(source = 'workspace', '', file), review"
         f" FROM document JOIN ranked USING (key) WHERE {nameable_to(host)}"
     )
     found: dict[str, Suggestion] = {}
     for name in names[: 2 * most]:
         end = f"/{name.rpartition(':')[2]}/SKILL.md"
-        rows = catalog.rows(f"{sql} AND name = ? LIMIT 1", (name,)) or catalog.rows(
-            f"{sql} AND substr(path, ?) = ? ORDER BY path LIMIT 1", (-len(end), end)
+        rows = (
+            catalog.rows(f"{sql} AND handle = ? LIMIT 1", (name,))
+            or catalog.rows(f"{sql} AND name = ? LIMIT 1", (name,))
+            or catalog.rows(
+                f"{sql} AND substr(path, ?) = ? ORDER BY path LIMIT 1", (-len(end), end)
+            )
         )
-        for title, about, when, path, file, review in rows:
-            known = Suggestion(title, routing_text(about, when), path, file, 0.0)
+        for title, handle, about, when, path, file, review in rows:
+            known = Suggestion(title, handle, routing_text(about, when), path, file, 0.0)
             if review and path not in found and has_changed(catalog, path):
                 known.outcome = CHANGED
             found.setdefault(path, known)

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
-from metier.hosts import HIDING_SWITCH as HIDING_SWITCH
 from metier.hosts import SWITCH as SWITCH
 from metier.hosts.known import HOSTS
 from metier.hosts.model import UNKNOWN, Effect, Host, Loading
@@ -19,6 +18,7 @@ Reason = Literal[
     "no-front-matter",
     "off",
     "unread",
+    "misspelt",
 ]
 
 
@@ -50,6 +50,8 @@ class DoesNotLoad(NamedTuple):
     reason: Reason
     message: str
     hint: str = ""
+    name: str = ""
+    """What the host calls a skill that only a switch keeps off; else empty."""
 
 
 class _Found(NamedTuple):
@@ -84,11 +86,11 @@ def loads(
     if problem is not None:
         return problem
     effect, key = _switched(host, data, switched or {})
+    name = _name(host, location, found, data)
     if effect == "off":
-        return DoesNotLoad("off", f"{SWITCHED_OFF}{key}", f"change {key}")
+        return DoesNotLoad("off", f"{SWITCHED_OFF}{key}", f"change {key}", name)
     hidden = key if effect in ("manual", "name-only") else ""
     hidden = hidden or _hidden_without_description(host.loading, data)
-    name = _name(host, location, found, data)
     return Loads(name, hidden, _doubt(host.loading, found))
 
 

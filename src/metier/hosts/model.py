@@ -198,8 +198,6 @@ class Listing(NamedTuple):
     """Settings that change the budget."""
     fraction_setting: str = ""
     """The setting that changes `fraction`; empty for none."""
-    has_paths: bool = True
-    """Whether an entry says where the skill is."""
     computed_by: str | Rule = ""
     """The rule that computes it: a rule of `metier.listing` by name, or the host's own."""
     sent: SentListing | None = None

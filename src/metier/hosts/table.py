@@ -14,6 +14,8 @@ HOOKS: dict[str, tuple[tuple[str, ...], str, bool]] = {
 """Host → its events, the usual first; the key of an answer; if it has a prompt."""
 IGNORE_THE_SWITCH = frozenset(("codex", "gemini", "opencode"))
 """Hosts that let the model start a skill with `disable-model-invocation: true`."""
+NAME_BY_FOLDER = frozenset(("claude-code",))
+"""Hosts that call a skill by its folder, whatever name its front matter has."""
 NAMES = ("claude-code", "codex", "gemini", "copilot", "cursor", "opencode", "openclaw", "vscode")
 FOLDERS: tuple[tuple[str, str], ...] = (
     ("claude", ".claude/skills"),

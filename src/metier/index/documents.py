@@ -243,7 +243,7 @@ def no_such_document(store: Store, kind: Kind, wanted: str, workspace: str) -> N
     if path:
         [row] = select_rows(store, "kind = ? AND path = ?", [kind, path])
         issues = document_issues(store, kind, path)
-        why = Exclusion.of(path, row.reason, issues).detail or row.reason
+        why = Exclusion.of(path, row.reason, issues, is_off=row.is_off).detail or row.reason
         return NotFoundError(
             f"{kind} '{wanted}' is excluded: {why}",
             code=code,

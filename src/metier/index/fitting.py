@@ -27,7 +27,6 @@ GAIN = 7.0
 """What the mean example of a document speaks for it."""
 _WEIGHT = 1 << 8
 _POWER_STEPS = 12
-_MOST = (1 << 15) - 1
 _EXP_ONE = float(1 << 30)
 _EXP = (1.0, 0.6931471805599453, 0.2402265069591007, 0.05550410866482158,
         0.009618129107628477, 0.001333355814642844, 0.000154035303933816)  # fmt: skip

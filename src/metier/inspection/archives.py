@@ -24,6 +24,10 @@ HIGHEST_RATIO = 100
 _LEAST_FOR_RATIO = 1024 * 1024
 _ZIP, _GZIP = (b"PK\x03\x04", b"PK\x05\x06"), b"\x1f\x8b"
 _TAR_MARK, _TAR_MARK_AT = b"ustar", 257
+_ENDINGS = (
+    *(".zip", ".tar", ".gz", ".tgz", ".bz2", ".tbz", ".tbz2", ".xz", ".txz", ".zst", ".tzst"),
+    *(".7z", ".rar"),
+)
 _OPEN = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 _BROKEN = (
     *(zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, OSError, ValueError),
@@ -31,13 +35,23 @@ _BROKEN = (
 )
 """What the libraries raise for archives that are damaged, encrypted or of an unknown kind."""
 _EXECUTABLE = 0o111
+_ENCRYPTED = 1
+"""The flag of a file in a zip archive."""
+_READ = "zip, tar and tar.gz archives are read"
 
 
 def is_archive(file: str) -> bool:
-    """Whether a file begins as a zip, tar or tar.gz archive."""
+    """Whether a file begins as a zip, tar or tar.gz archive.
+
+    Raises `UsageError` for another file with the name of an archive.
+    """
     with _opened(file) as content:
         start = content.read(_TAR_MARK_AT + len(_TAR_MARK))
-    return start.startswith((*_ZIP, _GZIP)) or start[_TAR_MARK_AT:] == _TAR_MARK
+    if start.startswith((*_ZIP, _GZIP)) or start[_TAR_MARK_AT:] == _TAR_MARK:
+        return True
+    if file.lower().endswith(_ENDINGS):
+        raise UsageError("it is not a zip, tar or tar.gz archive", where=file, hint=_READ)
+    return False
 
 
 def _opened(file: str) -> IO[bytes]:
@@ -69,7 +83,7 @@ def read_archive(file: str) -> FileSet:
                 raise UsageError(
                     f"the archive cannot be read: {_why(error)}",
                     where=file,
-                    hint="zip, tar and tar.gz archives are read",
+                    hint=_READ,
                 ) from None
             why = f"the archive ends or breaks here: {_why(error)}"
             reading.findings.append(noted("IN405", why))
@@ -114,12 +128,16 @@ class _Reading:
     def _zip_member(self, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> InspectedFile:
         mode = info.external_attr >> 16
         name = info.orig_filename if "\0" in info.orig_filename else info.filename
+        if info.flag_bits & _ENCRYPTED:
+            hint = "decrypt it yourself, and inspect that"
+            self.findings.append(noted("IN405", "it is encrypted: not read", name, hint=hint))
+            return InspectedFile(name, 0)
         try:
             with archive.open(info) as member:
                 content = member.read(self._allowance.take())
         except _BROKEN as error:
             self.findings.append(noted("IN405", f"it cannot be read: {_why(error)}", name))
-            return InspectedFile(name, info.file_size)
+            return InspectedFile(name, 0)
         self._allowance.spend(len(content))
         if stat.S_ISLNK(mode):
             return InspectedFile(name, 0, link=content.decode(errors="replace"))

@@ -16,7 +16,7 @@ from metier.core.process import minimal_environment
 from metier.core.text import printable
 from metier.errors import SourceError, UsageError
 from metier.inspection.packing import Allowance, noted, too_many
-from metier.safety.addresses import check_address
+from metier.safety.addresses import check_address, host_of
 from metier.values.inspection import MOST_FILES, FileSet, InspectedFile, Noted
 
 SECONDS = 120
@@ -28,6 +28,7 @@ _USER = r"(?:(?!-)[A-Za-z0-9._-]+@)?"
 _SSH_URL = re.compile(rf"ssh://{_USER}{_HOST}(?::[0-9]{{1,5}})?/(?!-)[^\s\\\x00-\x1f\x7f]+\Z")
 _SHORT_SSH = re.compile(rf"{_USER}{_HOST}:(?![-/:]{{2}}|-)[^\s\\\x00-\x1f\x7f:]+\Z")
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*::?(?://)?|[A-Za-z0-9._-]+@[A-Za-z0-9._-]+:")
+_CREDENTIALS = re.compile(r"//[^/]*@")
 _OPTIONS = (
     *("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "credential.helper="),
     *("-c", "protocol.allow=never", "-c", "http.followRedirects=initial"),
@@ -63,18 +64,18 @@ def is_address(text: str) -> bool:
 
 def check_git_address(address: str) -> None:
     """Raise `UsageError` unless it is an https, ssh or file address that git fetches safely."""
-    shown = printable(address[:200])
+    shown = printable(_CREDENTIALS.sub("//", address)[:200])
     scheme, separator, rest = address.partition("://")
     if address.startswith("-") or len(address) > _LONGEST_ADDRESS or not address.isprintable():
         raise UsageError(f"'{shown}' is not a git address")
-    if separator and scheme == "https":
+    if scheme == "https" and host_of(address):
         check_address(address, what="the git address")
     elif separator and scheme == "file":
         if not rest.startswith("/"):
             raise UsageError(f"'{shown}' names another machine", hint="file:///FOLDER")
     elif not (_SSH_URL.match(address) if separator else _SHORT_SSH.match(address)):
         raise UsageError(
-            f"'{shown}' is not an address that is fetched",
+            f"metier does not fetch from '{shown}'",
             hint="https://HOST/PATH, ssh://USER@HOST/PATH, USER@HOST:PATH or file:///FOLDER",
         )
 
@@ -117,7 +118,8 @@ def _git(folder: str, arguments: Sequence[str], address: str) -> None:
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip().splitlines()
         why = printable(said[0][:300]) if said else f"exit code {done.returncode}"
-        raise SourceError(f"git cannot fetch it: {why}", where=address)
+        hint = "check the address, and that 'git ls-remote' can read it"
+        raise SourceError(f"git cannot fetch it: {why}", where=address, hint=hint)
 
 
 def _limit_files() -> None:

@@ -1,7 +1,7 @@
 """Plan how to switch a skill off, or on again, in the settings of a host."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from metier.core.coerce import mapping_of
@@ -27,6 +27,10 @@ from metier.install.switch_edits import (
 from metier.install.switch_record import Entry, SwitchRecord, digest
 
 _PLUGINS = "plugin"
+_SHOWN = 5
+"""At most so many folders are named."""
+Texts = dict[str, str | None]
+"""File → the text that it will have; None if it is removed."""
 
 
 class Wanted(NamedTuple):
@@ -85,20 +89,60 @@ def is_switched_off(wanted: Wanted) -> bool:
     return isinstance(outcome, DoesNotLoad) and outcome.reason == "off"
 
 
+def one_meant(found: Sequence[Wanted], said: str) -> Wanted:
+    """The first of some skills of one host. Raises `UsageError` if they have different switches."""
+    first = found[0]
+    switch = next(iter(_switches_of_skills(first.host)), None)
+    if switch is None or len({_switched_skill(one, switch).name for one in found}) == 1:
+        return first
+    folders = sorted(os.path.dirname(one.skill.row.path) for one in found)
+    more = f" and {len(folders) - _SHOWN} more" if len(folders) > _SHOWN else ""
+    raise UsageError(
+        f"'{said}' is the name of {len(found)} skills in {first.host.title}",
+        hint=f"give the folder of one: {', '.join(folders[:_SHOWN])}{more}",
+    )
+
+
 # Off
 
 
-def plan_off(wanted: Wanted) -> SwitchPlan:
-    """Raises `UsageError` if the host has no such switch, or another setting is stronger."""
+def plans_off(
+    asked: Iterable[Wanted], on_refused: Callable[[UsageError], None] | None = None
+) -> list[SwitchPlan]:
+    """The changes in their order, each on top of those before it.
+
+    Raises `UsageError` if a host has no such switch, or another setting is stronger; with
+    `on_refused`, that is called instead.
+    """
+    plans: list[SwitchPlan] = []
+    planned: Texts = {}
+    for wanted in asked:
+        try:
+            plan = _plan_off(wanted, planned)
+        except UsageError as error:
+            if on_refused is None:
+                raise
+            on_refused(error)
+        else:
+            if plan is not None:
+                plans.append(plan)
+                planned[plan.change.path] = plan.change.after
+    return plans
+
+
+def _plan_off(wanted: Wanted, planned: Texts) -> SwitchPlan | None:
+    """None if a skill before it has the same switch."""
     switch = _switch(wanted)
     scope = _scope(wanted, switch)
     file, switched = _file(wanted, scope), _switched_skill(wanted, switch)
-    before = read(file)
+    before = _text(file, planned)
     try:
+        if file in planned and is_off(before or "", switched):
+            return None
         after, taken = switched_off(before or "", switched)
     except ValueError as error:
         raise _unwritable(wanted, switch, switched, file, error) from None
-    _check(wanted, file, after, is_wanted_off=True)
+    _check_all(wanted, {**planned, file: after}, is_wanted_off=True)
     change = Change(path=file, before=before, after=after)
     entry = Entry(change.target, switch.key, switched.name, before, digest(after), *taken)
     host = wanted.host
@@ -108,7 +152,7 @@ def plan_off(wanted: Wanted) -> SwitchPlan:
 def _switch(wanted: Wanted) -> Switch:
     written = [one for one in wanted.host.switches if one.written is not None]
     of_plugins = [one for one in written if one.written and one.written.called == _PLUGINS]
-    of_skills = [one for one in written if one not in of_plugins]
+    of_skills = _switches_of_skills(wanted.host)
     title = wanted.host.title
     if wanted.whole_plugin:
         if not wanted.skill.row.plugin:
@@ -119,6 +163,12 @@ def _switch(wanted: Wanted) -> Switch:
     if of_skills:
         return of_skills[0]
     raise UsageError(f"{title} has no setting that switches a skill off", hint=_by_hand(wanted))
+
+
+def _switches_of_skills(host: Host) -> list[Switch]:
+    """Those that metier can write."""
+    written = [one for one in host.switches if one.written is not None]
+    return [one for one in written if one.written and one.written.called != _PLUGINS]
 
 
 def _by_hand(wanted: Wanted) -> str:
@@ -184,17 +234,40 @@ def _unwritable(
 # On
 
 
-def plans_on(wanted: Wanted, record: SwitchRecord) -> list[SwitchPlan]:
+def plans_on(asked: Iterable[Wanted], record: SwitchRecord) -> list[SwitchPlan]:
+    """The changes in their order, each on top of those before it: what was switched off last
+    comes first, so that each finds what it left. Raises `UsageError` if one cannot be."""
+    order = {entry.about: at for at, entry in enumerate(record.entries())}
+    plans: list[SwitchPlan] = []
+    planned: Texts = {}
+    for wanted in sorted(asked, key=lambda one: -_last_off(one, order)):
+        found = _plans_on(wanted, record, planned)
+        planned |= {plan.change.path: plan.change.after for plan in found}
+        plans += found
+    return plans
+
+
+def _last_off(wanted: Wanted, order: Mapping[tuple[str, str, str], int]) -> int:
+    """The place of a skill in the record; -1 if it is not there."""
+    abouts = {
+        (os.path.realpath(file), switch.key, switched.name)
+        for file in _files(wanted)
+        for switch, switched in _switched_skills(wanted)
+    }
+    return max((order[one] for one in abouts if one in order), default=-1)
+
+
+def _plans_on(wanted: Wanted, record: SwitchRecord, planned: Texts) -> list[SwitchPlan]:
     """A plan for each file that switches the skill off. Raises `UsageError` if none can be."""
-    plans, texts = [], {}
+    plans, texts = [], dict(planned)
     for file in _files(wanted):
-        before = read(file)
+        before = _text(file, planned)
         after = before
         for switch, switched in _switched_skills(wanted):
             after, change = _on(wanted, file, before, switch, switched, record)
             if change is not None:
                 plans.append(change)
-                texts[file] = after or ""
+                texts[file] = after
                 break
     if plans:
         check_links([one.change.path for one in plans if _is_in(one, wanted)], wanted.workspace)
@@ -264,17 +337,17 @@ def _restored(
 # What the host would make of it
 
 
-def _check(wanted: Wanted, file: str, text: str, *, is_wanted_off: bool) -> None:
-    _check_all(wanted, {file: text}, is_wanted_off=is_wanted_off)
+def _text(file: str, planned: Texts) -> str | None:
+    return planned[file] if file in planned else read(file)
 
 
-def _check_all(wanted: Wanted, texts: dict[str, str], *, is_wanted_off: bool) -> None:
+def _check_all(wanted: Wanted, texts: Texts, *, is_wanted_off: bool) -> None:
     """Raise `UsageError` unless the host, with these files, does what is wanted."""
     settings = wanted.host.skill_settings
     assert settings is not None
     files = settings_files(settings, wanted.workspace, wanted.home)
     found: list[dict[str, Any]] = [
-        mapping_of(parse(texts[file], file.endswith(".toml")))
+        mapping_of(parse(texts[file] or "", file.endswith(".toml")))
         if file in texts
         else read_settings(file)
         for file in files

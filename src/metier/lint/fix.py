@@ -3,7 +3,7 @@
 Each repair changes what its finding is about and nothing else, and drops no word.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from metier.core.indentation import with_spaces
 from metier.lint.fix_description import with_description, with_short_description
@@ -28,14 +28,6 @@ from metier.values.outcomes import Issue
 
 Change = Callable[[bytes, Issue, Context], bytes]
 _BOM = b"\xef\xbb\xbf"
-
-
-def fix(raw: bytes, issues: Iterable[Issue], folder: str) -> bytes:
-    """`raw` with the first repair of every finding; `folder` is the name of its folder."""
-    for issue in sorted(issues, key=lambda issue: (order_of(issue), -issue.line)):
-        for repair in _REPAIRS.get(issue.code, ())[:1]:
-            raw = repair(raw, issue, Context(folder))
-    return raw
 
 
 def order_of(issue: Issue) -> int:

@@ -5,13 +5,22 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from metier.core.arguments import check_count, check_text, check_texts, wrong_argument
-from metier.errors import UsageError
+from metier.errors import UsageError, install_hint
 
 if TYPE_CHECKING:
     from metier.catalog import Catalog
+    from metier.mcp.asgi import McpApp as McpApp
+
+__all__ = ["McpApp", "asgi_app"]
+
+
+def __getattr__(name: str) -> object:
+    """`McpApp`; the SDK is loaded for it only."""
+    if name != "McpApp":
+        raise AttributeError(f"module 'metier.mcp' has no attribute '{name}'")
     from metier.mcp.asgi import McpApp
 
-__all__ = ["asgi_app"]
+    return McpApp
 
 
 def asgi_app(
@@ -41,7 +50,7 @@ def asgi_app(
     for name in ("mcp", *(["prometheus_client"] if metrics else [])):
         if find_spec(name) is None:
             message = f"the package {name.replace('_', '-')} is not installed"
-            raise UsageError(message, hint=f"pip install {name.replace('_', '-')}")
+            raise UsageError(message, hint=install_hint("mcp"))
     from metier.mcp.asgi import McpApp  # the SDK loads a lot
     from metier.serving.endpoint import Endpoint
 

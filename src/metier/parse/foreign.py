@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
 from metier.core.coerce import scalar_text_of, texts_of
@@ -27,8 +27,8 @@ class Imported(NamedTuple):
     target: str
     """Below the workspace."""
     text: str
-    mapped: tuple[str, ...] = ()
-    """Keys whose values the document keeps."""
+    mapped: tuple[tuple[str, str], ...] = ()
+    """Keys whose values the document keeps, and what they are called there."""
     unmapped: tuple[tuple[str, str], ...] = ()
     """Keys, or parts, that it does not keep, and why."""
     notes: tuple[str, ...] = ()
@@ -44,6 +44,12 @@ class _Source(NamedTuple):
     data: Mapping[str, Any]
     body: str
     raw: bytes
+    folder: str
+    """For skills, below the workspace."""
+
+    @property
+    def skill_file(self) -> str:
+        return f"{self.folder}/{self.slug}/SKILL.md"
 
     @property
     def slug(self) -> str:
@@ -60,8 +66,13 @@ class _Source(NamedTuple):
         return scalar_text_of(self.data.get("description")) or self.opening
 
 
-def imported(kind: ForeignKind, name: str, raw: bytes) -> list[Imported | NotImported]:
-    """The documents for one file of another tool; `name` is its path without suffix."""
+def imported(
+    kind: ForeignKind, name: str, raw: bytes, folder: str = ""
+) -> list[Imported | NotImported]:
+    """The documents for one file of another tool; `name` is its path without suffix.
+
+    Skills are for `folder`; without one, for a folder that the host of the file reads.
+    """
     if b"\0" in raw:
         return [NotImported("it is not a text file")]
     if kind != "skillport" and not _is_utf8(raw):
@@ -71,7 +82,9 @@ def imported(kind: ForeignKind, name: str, raw: bytes) -> list[Imported | NotImp
         return [NotImported(issue.message) for issue in read.issues[:1]]
     data = read.matter.data if read.matter is not None else {}
     text = read.matter.body if read.matter is not None else raw.decode(errors="replace")
-    return list(_IMPORTERS[kind](_Source(name, data, text.strip("\n"), raw)))
+    folder = folder or _SKILL_FOLDERS.get(kind, "skills")
+    source = _Source(name, data, text.strip("\n"), raw, folder)
+    return list(_IMPORTERS[kind](source))
 
 
 def _is_utf8(raw: bytes) -> bool:
@@ -90,12 +103,17 @@ def _command(source: _Source) -> Iterator[Imported | NotImported]:
     kept = {key: source.data[key] for key in _OF_COMMANDS if source.data.get(key) is not None}
     head = {"name": source.slug, "description": source.description, **kept}
     yield Imported(
-        f"skills/{source.slug}/SKILL.md",
+        source.skill_file,
         _document({**head, _MANUAL: True}, source.body),
-        tuple(key for key in source.data if key in head),
+        _same(key for key in source.data if key in head),
         _others(source.data, {*_OF_COMMANDS, *head, _MANUAL}, "skills have no such key"),
-        ("only the user starts it, as before",),
+        (f"only the user starts it, with /{source.slug}",),
     )
+
+
+def _same(keys: Iterable[str]) -> tuple[tuple[str, str], ...]:
+    """Keys that keep their names."""
+    return tuple((key, key) for key in keys)
 
 
 _OF_COMMANDS = ("argument-hint", "allowed-tools", "model")
@@ -118,7 +136,7 @@ def _agent(source: _Source) -> Iterator[Imported | NotImported]:
         count = f"{len(source.body):,} characters"
         yield NotImported(f"its prompt has {count}; a profile takes {_LONGEST_PROMPT:,}")
     else:
-        known = ("name", "description", "skills")
+        known, called = ("name", "description", "skills"), {"name": "agentId"}
         head: dict[str, Any] = {"agentId": agent_id, "description": source.description}
         skills = texts_of(source.data.get("skills"))
         reasons = {
@@ -128,7 +146,7 @@ def _agent(source: _Source) -> Iterator[Imported | NotImported]:
         yield Imported(
             f"agents/{agent_id}.md",
             _document(head | ({"skills": list(skills)} if skills else {}), source.body),
-            tuple(key for key in source.data if key in known),
+            tuple((key, called.get(key, key)) for key in source.data if key in known),
             _others(source.data, known, "profiles have no such key", reasons),
         )
 
@@ -138,26 +156,33 @@ def _rule(source: _Source) -> Iterator[Imported | NotImported]:
     if reason := _unusable(source, source.body):
         yield NotImported(reason)
         return
-    data, known = source.data, ("description", "globs", "alwaysApply")
-    mapped = tuple(key for key in data if key in known and data[key] not in (None, ""))
-    others = _others(data, known, "neither skills nor abilities have such a key")
+    data = source.data
+    told = _same(["description"] if data.get("description") else [])
+    others = _others(data, _OF_RULES, "neither skills nor abilities have such a key")
+    globs = _globs(data.get("globs"))
     if data.get("alwaysApply") is True or source.name == ".cursorrules":
         name = source.slug or "cursor-rules"
         head = {"abilityId": name, "description": source.description[:2000], "priority": 90}
-        note = f"agents that always need it list it under abilities.core: {name}"
-        yield Imported(
-            f"abilities/{name}.md", _document(head, source.body), mapped, others, (note,)
+        left = [("globs", "an ability is not for some files only")] if globs else []
+        left += (
+            [("alwaysApply", "agents say what they always need")] if "alwaysApply" in data else []
         )
+        note = f"agents that always need it list it under abilities.core: {name}"
+        text = _document(head, source.body)
+        yield Imported(f"abilities/{name}.md", text, told, (*left, *others), (note,))
         return
-    globs = _globs(data.get("globs"))
     is_manual = not globs and not data.get("description")
     head = {"name": source.slug, "description": source.description}
     head |= {"paths": globs} if globs else {}
     head |= {_MANUAL: True} if is_manual else {}
-    notes = ("only the user starts it, as before",) if is_manual else ()
-    yield Imported(
-        f"skills/{source.slug}/SKILL.md", _document(head, source.body), mapped, others, notes
-    )
+    notes = (f"only the user starts it, with /{source.slug}",) if is_manual else ()
+    left = [("alwaysApply", "no skill always applies")] if "alwaysApply" in data else []
+    mapped = (*told, *((("globs", "paths"),) if globs else ()))
+    text = _document(head, source.body)
+    yield Imported(source.skill_file, text, mapped, (*left, *others), notes)
+
+
+_OF_RULES = ("description", "globs", "alwaysApply")
 
 
 def _globs(value: Any) -> list[str]:
@@ -177,7 +202,8 @@ def _sections(source: _Source) -> Iterator[Imported | NotImported]:
         tags = list(dict.fromkeys(word.lower() for word in _WORD.findall(title)))[:_MOST_TAGS]
         head: dict[str, Any] = {"abilityId": name, "displayName": title[:200]}
         head |= {"tags": tags} if tags else {}
-        yield Imported(f"abilities/{name}.md", _document(head, text), ("section",))
+        mapped = tuple(("heading", key) for key in ("displayName", "tags") if key in head)
+        yield Imported(f"abilities/{name}.md", _document(head, text), mapped)
     if before[1] or not sections:
         yield NotImported("the text before its first section stays where it is")
 
@@ -217,7 +243,7 @@ def _skillport(source: _Source) -> Iterator[Imported | NotImported]:
     yield Imported(
         f"{source.name}.md",
         (first + newline + line + end + newline + rest).decode(errors="surrogateescape"),
-        tuple(f"skillport.{key}" for key in ("category", "tags") if own.get(key)),
+        tuple((f"skillport.{key}", "tags") for key in ("category", "tags") if own.get(key)),
         _others(own, ("category", "tags"), "skills have no such key"),
     )
 
@@ -231,6 +257,11 @@ _IMPORTERS: dict[ForeignKind, Callable[[_Source], Iterator[Imported | NotImporte
 }
 _WITH_FRONT_MATTER = ("claude-commands", "claude-agents", "cursor-rules")
 FOREIGN_KINDS = tuple(_IMPORTERS)
+_SKILL_FOLDERS: dict[ForeignKind, str] = {
+    "claude-commands": ".claude/skills",
+    "cursor-rules": ".cursor/skills",
+}
+"""Folders for skills that the host of a file reads."""
 
 
 def _others(

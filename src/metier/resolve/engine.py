@@ -144,7 +144,7 @@ def _contract_of(consumer: Candidate | None, mode: Mode | None) -> Contract | No
     problem = consumer.refused_in(wanted)
     if problem:
         raise UsageError(
-            f"the contract of '{consumer.name}' cannot be used: {problem}",
+            f"the contract of '{consumer.handle}' cannot be used: {problem}",
             where=consumer.folder,
             hint="metier lint shows where; or name what you need with -r",
         )
@@ -163,7 +163,7 @@ def _asked_for(
     optional = contract.optional if contract is not None else ()
     if not wanted and consumer is not None:
         hint = "its contract has no R(…); name a capability with -r"
-        raise UsageError(f"'{consumer.name}' requires nothing", hint=hint)
+        raise UsageError(f"'{consumer.handle}' requires nothing", hint=hint)
     if not wanted:
         hint = "name a capability with -r, or --for SKILL; for a task in words: metier which TASK"
         raise UsageError("nothing is required", hint=hint)

@@ -111,6 +111,7 @@ class Resolution:
 
     @property
     def degraded_mode(self) -> bool:
+        """Whether the run goes on without a required capability."""
         return self.outcome.is_degraded
 
     @cached_property

@@ -1,13 +1,15 @@
 """Lists of runs, filtered, sorted and cut by the database; both stores use it."""
 
 import json
+import time
 from typing import Any, NamedTuple
 
 from metier.run.rows import Row, dumped, usage_of
+from metier.run.store import is_gone
 from metier.values.runs import RunRow, RunsAsked
 
 _LONGEST_TASK = 400
-COLUMNS = "id, agent, task, state, created, finished, parent, usage"
+_COLUMNS = "id, agent, task, state, created, finished, parent, usage"
 _ORDERS = {
     "started": "created",
     "task": "lower(substr(task, 1, 100))",
@@ -28,10 +30,19 @@ class Dialect(NamedTuple):
     """The place of a text in another one, from 1; 0 if it is not there."""
     has_json_tasks: bool
     """Whether tasks are stored as JSON."""
+    held: str
+    """Tells whether the process that executes a run is gone."""
 
 
-SQLITE = Dialect("?", "json_extract(usage, '$[2]')", "instr({text}, {mark})", False)
-POSTGRES = Dialect("%s", "(usage::json ->> 2)::float8", "position({mark} in {text})", True)
+SQLITE = Dialect("?", "json_extract(usage, '$[2]')", "instr({text}, {mark})", False, "owner, lease")
+POSTGRES = Dialect(
+    "%s", "(usage::json ->> 2)::float8", "position({mark} in {text})", True,
+    "coalesce(lease <= clock_timestamp(), true)",
+)  # fmt: skip
+
+
+def columns(dialect: Dialect) -> str:
+    return f"{_COLUMNS}, {dialect.held}"
 
 
 def condition(asked: RunsAsked, dialect: Dialect) -> tuple[list[str], list[Any]]:
@@ -58,15 +69,18 @@ def order(asked: RunsAsked, dialect: Dialect) -> str:
     return f"ORDER BY ({by}) IS NULL, {by} {how}, key {how}"
 
 
-def row_of(row: Row, dialect: Dialect) -> RunRow:
-    run_id, agent, task, *facts, usage = row
-    text = json.loads(task) if dialect.has_json_tasks else task
-    return RunRow._make((run_id, agent, text[:_LONGEST_TASK], *facts, usage_of(usage)))
+def _row_of(row: Row, task: str, gone: bool) -> RunRow:
+    run_id, agent, _, state, *facts, usage = row
+    known = (run_id, agent, task[:_LONGEST_TASK], state, *facts, usage_of(usage))
+    return RunRow._make((*known, gone))
 
 
 def sqlite_row(row: Row) -> RunRow:
-    return row_of(row, SQLITE)
+    *known, owner, lease = row
+    gone = row[3] == "running" and is_gone(owner, lease, time.time())
+    return _row_of(tuple(known), row[2], gone)
 
 
 def postgres_row(row: Row) -> RunRow:
-    return row_of(row, POSTGRES)
+    *known, is_silent = row
+    return _row_of(tuple(known), json.loads(row[2]), row[3] == "running" and is_silent)

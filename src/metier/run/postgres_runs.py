@@ -391,10 +391,10 @@ class PostgresRuns:
         parts, values = browsing.condition(asked, browsing.POSTGRES)
         which = f"FROM metier.run WHERE {' AND '.join(['namespace = %s', *parts])}"
         ((total,),) = self._rows(f"SELECT count(*) {which}", self.namespace, *values)
-        select = f"SELECT {browsing.COLUMNS} {which} {browsing.order(asked, browsing.POSTGRES)}"
+        select = f"SELECT {browsing.columns(browsing.POSTGRES)} {which}"
         page = (self.namespace, *values, asked.limit, asked.offset)
-        rows = self._rows(f"{select} LIMIT %s OFFSET %s", *page)
-        return _read(browsing.postgres_row, rows), int(total)
+        select += f" {browsing.order(asked, browsing.POSTGRES)} LIMIT %s OFFSET %s"
+        return _read(browsing.postgres_row, self._rows(select, *page)), int(total)
 
     def children(self, run_id: str, step: str | None = None) -> list[RunRecord]:
         if not is_storable(run_id):

@@ -310,9 +310,10 @@ class SqliteRuns(Database):
         parts, values = browsing.condition(asked, browsing.SQLITE)
         which = f"FROM run WHERE {' AND '.join(parts) or '1'}"
         ((total,),) = self.rows(f"SELECT count(*) {which}", tuple(values))
-        select = f"SELECT {browsing.COLUMNS} {which} {browsing.order(asked, browsing.SQLITE)}"
+        select = f"SELECT {browsing.columns(browsing.SQLITE)} {which}"
+        select += f" {browsing.order(asked, browsing.SQLITE)} LIMIT ? OFFSET ?"
         page = (*values, asked.limit, asked.offset)
-        return self._read(browsing.sqlite_row, f"{select} LIMIT ? OFFSET ?", page), int(total)
+        return self._read(browsing.sqlite_row, select, page), int(total)
 
     def children(self, run_id: str, step: str | None = None) -> list[RunRecord]:
         which = (

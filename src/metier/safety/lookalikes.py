@@ -116,11 +116,6 @@ class _Table(dict[int, str]):
         return value
 
 
-def as_ascii(text: str) -> str:
-    """`text` with look-alikes replaced by the ASCII characters that they resemble; same length."""
-    return text if text.isascii() else text.translate(_ASCII)
-
-
 def readings(text: str) -> str:
     """Lower-case Latin letters, blanks, `:`, `DIGITS`, and `EITHER` for ambiguous characters."""
     return text.translate(_READINGS)
@@ -257,7 +252,6 @@ def _symbol_as_letter(character: str) -> str:
     return _FOREIGN_LETTER if is_symbol else character
 
 
-_ASCII = _Table(_as_ascii)
 _READINGS = _Table(_reading)
 _SHAPES = _Table(_shape)
 _EXPANSIONS = _Table(_expanded)

@@ -22,11 +22,9 @@ from metier.safety.lookalikes import (
     as_letters,
     length_read,
     readings,
-    shape,
     symbols_as_letters,
 )
 from metier.safety.markup import ENTITIES, MARKUP, decoded
-from metier.safety.screen import may_contain_phrase
 
 IGNORE = "ignore previous instructions"
 DISREGARD = "disregard ... above"
@@ -110,15 +108,8 @@ class Phrase(NamedTuple):
     at: int
 
 
-def find_phrases(text: str, shown: bytes | None = None) -> list[Phrase]:
-    """The first occurrence of each phrase in `text`, in order; `shown` is its shape."""
-    if not may_contain_phrase(text, shape(text) if shown is None else shown):
-        return []
-    return read_closely(text)
-
-
 def read_closely(text: str) -> list[Phrase]:
-    """Like `find_phrases`, without the screen."""
+    """The first occurrence of each phrase in `text`, in order."""
     found: dict[str, int] = {}
     seen: set[str] = set()
     marked = [_marked(one) for one in dict.fromkeys((text, symbols_as_letters(text)))]

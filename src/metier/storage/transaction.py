@@ -33,13 +33,17 @@ class Move(NamedTuple):
 def commit(writes: Sequence[Write], moves: Sequence[Move], journal: Room) -> None:
     """Write the files, then rename the folders. Raises `OSError`, and everything is as before.
 
-    A file that changed meanwhile, or a new folder that exists, is an error.
+    A file that changed meanwhile, or a new folder that exists, is an error. A folder may get the
+    name that one before it gives up.
     """
     for write in writes:
         if _content(write.path) != write.before:
             raise OSError(None, "it changed meanwhile", write.path)
+    given_up: set[str] = set()
     for move in moves:
-        _check_free(move)
+        if move.new not in given_up:
+            _check_free(move)
+        given_up.add(move.old)
     journal.write(JOURNAL, json.dumps(_record(writes, moves)).encode())
     written: list[Write] = []
     renamed: list[Move] = []

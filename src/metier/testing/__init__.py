@@ -4,6 +4,7 @@ The pytest plugin `metier.testing.plugin` is loaded by itself and has fixtures.
 """
 
 from metier.run.models import ScriptedModel
+from metier.run.models.offline import Scripted
 from metier.testing.assertions import (
     assert_injected,
     assert_not_injected,
@@ -20,6 +21,7 @@ __all__ = [
     "ModelReply",
     "ModelRequest",
     "RecordedModel",
+    "Scripted",
     "ScriptedModel",
     "ToolCall",
     "Workspace",

@@ -4,7 +4,7 @@ import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from metier.core.coerce import capability_names, mapping_of, texts_of
-from metier.core.names import canonical_id, is_capability_name
+from metier.core.names import canonical_id, is_capability_name, team_name
 from metier.values.contracts import Contract, Doubt, Mode
 
 if TYPE_CHECKING:
@@ -50,6 +50,10 @@ class Candidate(NamedTuple):
     @property
     def id(self) -> str:
         return canonical_id(self.name, self.folder)
+
+    @property
+    def handle(self) -> str:
+        return team_name(self.team, self.name)
 
     @property
     def says_nothing(self) -> bool:

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 LIVE_AGENT = "metier eval"
 """The agent of runs that ask a model about cases; no profile in a file can have this id."""
-KINDS = ("skills", "agents", "cards")
 LEAST_CHANGED = 6
 """Five changes in one direction happen by chance in more than one of twenty comparisons."""
 
@@ -204,6 +203,7 @@ class Evaluation:
 
     @property
     def scored(self) -> int:
+        """How many cases count in the figures."""
         return sum(result.is_scored for result in self.results)
 
     @property
@@ -219,6 +219,7 @@ class Evaluation:
 
     @property
     def failed(self) -> Sequence[CaseResult]:
+        """The cases that count and did not pass."""
         return [result for result in self.results if result.is_scored and not result.passed]
 
     @property

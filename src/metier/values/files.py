@@ -6,6 +6,7 @@ Light: a refresh with nothing to read imports this module and no document kind.
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from metier.core.coerce import is_switched_off
 from metier.core.names import team_name
 from metier.values.trust import NOTHING
 
@@ -92,6 +93,8 @@ class Root(NamedTuple):
     """Prepended to every path below; empty inside the workspace."""
     only: str = ""
     """Empty for all files."""
+    is_link: bool = False
+    """Whether `only` is a link beside or around skills, which is followed as in a walk."""
     origin: Origin = "workspace"
     """That of documents below another workspace's root is untrusted."""
     links: Mapping[str, str] = NOTHING
@@ -169,6 +172,11 @@ class Entry(NamedTuple):
         if self.found.kind != "skill":
             return self.document.id
         return team_name(self.found.team.name, self.document.name)
+
+    @property
+    def is_off(self) -> bool:
+        document = self.document if self.found.kind == "skill" else None
+        return document is not None and is_switched_off(document.data)
 
     @property
     def capabilities(self) -> tuple[str, ...]:

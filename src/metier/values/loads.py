@@ -41,6 +41,7 @@ class Changes(NamedTuple):
 
     @property
     def discovered(self) -> int:
+        """All files that were found, excluded files too."""
         return sum(self.included.values()) + self.excluded
 
     def to_json(self) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from metier.hosts.table import NAME_BY_FOLDER
 from metier.values.trust import BLOCKED, HELD
 
 if TYPE_CHECKING:
@@ -122,11 +123,19 @@ class Exclusion(NamedTuple):
     detail: str = ""
 
     @classmethod
-    def of(cls, path: str, reason: str, issues: Sequence[Issue], copy_of: str = "") -> "Exclusion":
+    def of(
+        cls,
+        path: str,
+        reason: str,
+        issues: Sequence[Issue],
+        copy_of: str = "",
+        is_off: bool = False,
+    ) -> "Exclusion":
+        """`is_off`: whether a skill says `enabled: false` of itself."""
         if copy_of:
             detail = f"copy of {copy_of}"
         elif reason == "disabled":
-            detail = "by 'disabled' in the settings, or by its own 'enabled: false'"
+            detail = "by its own 'enabled: false'" if is_off else "by 'disabled' in the settings"
         else:
             cause = cls.cause(reason, issues)
             detail = cause.message if cause is not None else ""
@@ -154,13 +163,34 @@ class Exclusion(NamedTuple):
         return self._asdict()
 
 
-def same_name(name: str, path: str, first: str) -> Issue:
-    message = f"name '{name}' is also used by {first}, which comes first and shadows this one"
-    return Issue("XF901", message, path, 1, 1, "rename one, or ask for it by its full id")
+def same_name(name: str, path: str, first: str, shown: str) -> Issue:
+    """`shown` is how the path of the first skill is shown to people."""
+    message = f"name '{name}' is also used by {shown}, which comes first and shadows this one"
+    hint = "rename one, or ask for it by its full id"
+    return Issue("XF901", message, path, 1, 1, hint, hosts=_meeting("XF901", path, first))
 
 
-def exact_copy(path: str, first: str) -> Issue:
-    return Issue("XF902", f"exact copy of {first}", path, 1, 1, "remove one of the two")
+def exact_copy(path: str, first: str, shown: str) -> Issue:
+    """`shown` is how the path of the original is shown to people."""
+    hosts = _meeting("XF902", path, first)
+    return Issue(
+        "XF902", f"exact copy of {shown}", path, 1, 1, "remove one of the two", hosts=hosts
+    )
+
+
+def _meeting(code: str, path: str, first: str) -> tuple[str, ...]:
+    """The hosts in which two skills of one name meet; empty for all on the page of the code.
+
+    Where the folder gives the name, they do not if their folders are called differently.
+    """
+    if _folder_of(path) == _folder_of(first):
+        return ()
+    hosts: dict[str, str] = _findings().CODES[code].hosts
+    return tuple(one for one in hosts if one not in NAME_BY_FOLDER)
+
+
+def _folder_of(path: str) -> str:
+    return path.rpartition("/")[0].rpartition("/")[2]
 
 
 def same_id(document_id: str, path: str, first: str) -> Issue:

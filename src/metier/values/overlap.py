@@ -115,6 +115,8 @@ class Overlap:
     overlaps: Sequence[float]
     """Of all pairs that count, the highest first."""
     clusters: Sequence[Cluster]
+    compared: Sequence[str] = ()
+    """The named skills that were compared; not part of the JSON."""
     notes: Sequence[str] = ()
 
     @property

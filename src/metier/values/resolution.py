@@ -142,6 +142,7 @@ class Report(dict[str, Any]):
 
     @property
     def data(self) -> dict[str, Any]:
+        """Its fields, as in the schema `capability-resolution-report`."""
         return self
 
     @property

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from metier.core.coerce import is_manual, scalar_text_of
+from metier.core.coerce import is_manual, is_switched_off, scalar_text_of
 from metier.core.names import canonical_id, name_in_plugin
 from metier.core.text import routing_text
 from metier.errors import DamagedError
@@ -76,14 +76,19 @@ class Row(NamedTuple):
 
     def why_excluded(self, issues: Sequence[Issue]) -> str:
         """The reason, and what to do, in one line; `issues` are those of the document."""
-        detail = Exclusion.of(self.path, self.reason, issues, self.shadowed_by).detail
+        detail = Exclusion.of(self.path, self.reason, issues, self.shadowed_by, self.is_off).detail
         return "; ".join(
             filter(None, (self.reason, detail, Exclusion.next_step(self.reason, issues)))
         )
 
     @property
     def is_manual(self) -> bool:
+        """Whether only the user starts the skill."""
         return self.kind == "skill" and is_manual(self.data)
+
+    @property
+    def is_off(self) -> bool:
+        return self.kind == "skill" and is_switched_off(self.data)
 
     def to_json(self) -> dict[str, Any]:
         out: dict[str, Any] = {
@@ -133,5 +138,5 @@ def shadowed(row: Row, shown: Callable[[str], str] = str) -> Issue:
     if row.kind != "skill":
         return same_id(row.id, row.path, first)
     if row.state == "excluded":
-        return exact_copy(row.path, first)
-    return same_name(row.name, row.path, first)
+        return exact_copy(row.path, row.shadowed_by, first)
+    return same_name(row.name, row.path, row.shadowed_by, first)

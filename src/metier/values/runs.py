@@ -30,6 +30,7 @@ class Usage(NamedTuple):
 
     @property
     def tokens(self) -> int:
+        """Of prompts and answers."""
         return self.input_tokens + self.output_tokens
 
     def plus(self, other: "Usage") -> "Usage":
@@ -199,6 +200,8 @@ class RunRow(NamedTuple):
     finished: float | None
     parent_run: str
     usage: Usage
+    is_abandoned: bool = False
+    """Whether its process is gone, although its state is still `running`."""
 
 
 class RunResult(NamedTuple):

@@ -1,6 +1,6 @@
 """Which documents fit a task, and why."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
@@ -21,6 +21,8 @@ class ShownText(NamedTuple):
     """Characters of its whole text."""
     why: str = ""
     """Why the model does not see the whole text."""
+    called: str = ""
+    """The host's name for the skill, without what its listing adds."""
 
     @property
     def extent(self) -> str:
@@ -31,6 +33,7 @@ class ShownText(NamedTuple):
 
     def to_json(self) -> dict[str, Any]:
         return {
+            "name": self.called or self.name,
             "state": self.state,
             "characters": len(self.text),
             "length": self.length,
@@ -76,6 +79,15 @@ class RankedDocument:
     def matched(self) -> Mapping[str, Sequence[str]]:
         """Field → the words of the task that it has."""
         return self.explanation.matched
+
+    def label(self, others: "Iterable[RankedDocument]") -> str:
+        """The host's name for it, or its own; its id if one of the `others` has that name too."""
+        same = (one for one in others if one.path != self.path)
+        return self.id if any(one.called == self.called for one in same) else self.called
+
+    @property
+    def called(self) -> str:
+        return self.shown.called or self.shown.name if self.shown else self.name
 
     @property
     def against(self) -> Sequence[str]:
@@ -220,7 +232,15 @@ class Which:
 
     @property
     def fires(self) -> bool:
+        """Whether a hook would name any skill."""
         return bool(self.named)
+
+    def is_named(self, one: RankedDocument) -> bool:
+        return any(one.path == named.path for named in self.named)
+
+    def label(self, one: RankedDocument) -> str:
+        """What tells a skill from the others here."""
+        return one.label([*self.skills, *self.named])
 
     def to_json(self) -> dict[str, Any]:
         out: dict[str, Any] = {

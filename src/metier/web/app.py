@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from importlib import import_module
@@ -32,6 +33,8 @@ from metier.web.security import CSRF, ENTER, Guard, Sessions, read_form
 
 log = logging.getLogger("metier.web")
 HOME = "overview"
+_TARGET = re.compile(r"[a-z]+#([a-z][a-z-]*)")
+"""The part of a page that htmx replaces: an error is shown there."""
 _MOST_FIELDS = 200
 _STATUS = ((NotFoundError, 404), (UsageError, 400), (TrustError, 403))
 _INTERNAL = MetierError("the page failed", code="INTERNAL", hint="the terminal says why")
@@ -168,7 +171,9 @@ class Inspector:
     def problem(self, request: Request, error: Exception) -> Response:
         """A page that says what went wrong."""
         known, status = _known(error)
-        values = {**self._around(request), "error": self._told(known), "status": status}
+        part = _TARGET.fullmatch(request.headers.get("hx-target", ""))
+        more = {"error": self._told(known), "status": status, "part": part[1] if part else ""}
+        values = {**self._around(request), **more}
         return html("problem.html", values, status)
 
     def _told(self, error: MetierError) -> Data:

@@ -10,9 +10,11 @@ from typing import Any
 
 from markupsafe import Markup
 
+from metier.web.page import View
 from metier.web.table_html import text_html
 from metier.web.words import count, cut
 
+_MOST_OFFERED = 1_000
 _OPEN = 4
 """So many are unfolded at first, and those of which a value is chosen."""
 _LONGEST = 60
@@ -65,3 +67,13 @@ class Offered:
 
     def to_json(self) -> list[str]:
         return list(self.names)
+
+
+def offered_skills(view: View) -> Offered:
+    """The names of all skills; of very many none."""
+
+    def make() -> Offered:
+        names = view.catalog.names("skill")
+        return Offered(names if len(names) <= _MOST_OFFERED else [])
+
+    return view.cached("skills", make)

@@ -78,7 +78,17 @@ def columns(values: Sequence[tuple[str, float]], *, label: str, height: int = 48
         shown.append(f'<rect class="t1" {box}>{title}</rect>')
     told = ", ".join(f"{name}: {_figure(value)}" for name, value in values if value)
     width = max(step * len(values) - 3, 1)
-    return _svg("columns", f"{label}: {told or 'none'}", (0, 0, width, height), "".join(shown))
+    svg = _svg("columns", f"{label}: {told or 'none'}", (0, 0, width, height), "".join(shown))
+    return Markup(f'<figure class="columns">{svg}{_ends(values)}</figure>')
+
+
+def _ends(values: Sequence[tuple[str, float]]) -> str:
+    """Under columns: the first name, the highest value and the last name."""
+    if not values:
+        return ""
+    highest = f"highest {_figure(max(value for _, value in values))}"
+    texts = (values[0][0], highest, values[-1][0])
+    return f"<figcaption>{''.join([f'<span>{_escaped(one)}</span>' for one in texts])}</figcaption>"
 
 
 def sparkline(values: Sequence[float], *, label: str, width: int = 120, height: int = 24) -> Markup:

@@ -66,6 +66,8 @@ class MapPicture:
     page: str
     near: int = -1
     """The cluster that is zoomed to."""
+    asked: str = ""
+    """The skill that was asked for, which is marked."""
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -129,9 +131,9 @@ class MapPicture:
         return [*drawn, *map(self._point, seen)]
 
     def _point(self, point: Point) -> str:
-        is_alone = point.cluster < 0
-        radius = (2.4 if is_alone else 3.4) * self.box.scale**0.75
-        tone = "alone" if is_alone else tone_of(point.cluster)
+        is_alone, is_asked = point.cluster < 0, point.name == self.asked
+        radius = (4.2 if is_asked else 2.4 if is_alone else 3.4) * self.box.scale**0.75
+        tone = "asked" if is_asked else "alone" if is_alone else tone_of(point.cluster)
         name = _escaped(point.name)
         place = f'cx="{point.x}" cy="{point.y}" r="{radius:.2f}"'
         shape = f'<circle class="{tone}" {place}><title>{name}</title></circle>'
@@ -147,10 +149,15 @@ class MapPicture:
             self._name_clusters(writer)
         if self.names_skills:
             seen = [one for one in self.found.points if self.box.has(one.x, one.y)]
-            seen.sort(key=lambda one: (one.cluster != self.near, one.cluster < 0, one.name))
+            seen.sort(key=self._place_of_name)
             for one in seen[:_MOST_NAMES]:
-                writer.write(one.x, one.y - 7 * self.box.scale**0.75, one.name, "name")
+                kind = "asked" if one.name == self.asked else "name"
+                writer.write(one.x, one.y - 7 * self.box.scale**0.75, one.name, kind)
         return "".join(writer.drawn)
+
+    def _place_of_name(self, one: Point) -> tuple[bool, bool, bool, str]:
+        """Names that are written first stay; others give way."""
+        return one.name != self.asked, one.cluster != self.near, one.cluster < 0, one.name
 
     def _name_clusters(self, writer: "_Writer") -> None:
         for cluster, about in enumerate(self.found.clusters[:_MOST_CIRCLES]):

@@ -34,7 +34,7 @@ from metier.web.words import (
     without_filling,
 )
 
-_MACROS = {"command.html": ["the_same"], "table.html": ["swap", "table"]}
+_MACROS = {"command.html": ["the_same"], "table.html": ["filter_of", "swap", "table"]}
 """Template → those of its macros that every template has."""
 _METHODS = frozenset({"get", "items", "keys", "values"})
 

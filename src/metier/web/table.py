@@ -23,6 +23,8 @@ class Column(NamedTuple):
     sorts: bool = True
     hint: str = ""
     """Explains the column."""
+    digits: int | None = None
+    """Of a number, after the point; by default as many as it has."""
 
 
 class Asked(NamedTuple):

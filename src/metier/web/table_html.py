@@ -51,7 +51,11 @@ def _start(column: Column) -> str:
 
 
 def _write(column: Column) -> Write:
-    return _WRITERS.get(column.kind, _plain)
+    return _WRITERS.get(column.kind, _plain) if column.digits is None else _rounded(column.digits)
+
+
+def _rounded(digits: int) -> Write:
+    return lambda value, to: _plain(None if value is None else f"{value:,.{digits}f}", to)
 
 
 def _row(columns: list[tuple[Column, str, Write]], row: Row) -> str:

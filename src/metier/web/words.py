@@ -10,7 +10,7 @@ from metier.safety.escapes import escaped_json, visible
 
 _FILLING = re.compile("·{8,}")
 _TONES = {
-    "good": ("active", "loads", "succeeded", "right", "whole", "fires", "trusted", "resolved"),
+    "good": ("loads", "succeeded", "right", "whole", "fires", "trusted", "resolved"),
     "warn": (
         "warning",
         "shadowed",
@@ -23,7 +23,16 @@ _TONES = {
         "over-budget",
         "pending-decision",
     ),
-    "bad": ("error", "excluded", "failed", "invisible", "wrong", "rollback_incomplete", "aborted"),
+    "bad": (
+        "error",
+        "excluded",
+        "failed",
+        "invisible",
+        "wrong",
+        "rollback_incomplete",
+        "aborted",
+        "interrupted",
+    ),
 }
 """The tone of a badge → the words that have it."""
 

@@ -214,7 +214,6 @@ HOST = Host(
             "SLASH_COMMAND_TOOL_CHAR_BUDGET",
         ),
         fraction_setting=_FRACTION_SETTING,
-        has_paths=False,
         computed_by="claude-code",
         sent=SentListing(
             "skills are available for use with the Skill tool:\n\n",

@@ -26,7 +26,6 @@ _DOCS = Source(
 _VSCODE = Source(
     "github.com/microsoft/vscode, extensions/copilot/assets/prompts/skills", "2026-11-16", "source"
 )
-_FACTS = Source("docs.github.com/en/copilot", "2026-09", "docs")
 _MEASURED = Source("Copilot CLI 1.0.102", "2026-11-18", "measured")
 
 NAME = r"[A-Za-z0-9][A-Za-z0-9._:-]*"

@@ -6,9 +6,9 @@ Nothing here loads a provider's library before a model is asked.
 from metier.run.models.choose import ProviderModel, model_for, using
 from metier.run.models.offline import OfflineModel, ScriptedModel
 from metier.run.models.prices import Price, price_of
-from metier.values.run_settings import ProviderSettings
+from metier.values.run_settings import ModelOptions, ProviderSettings
 
 __all__ = [
-    "OfflineModel", "Price", "ProviderModel", "ProviderSettings", "ScriptedModel", "model_for",
-    "price_of", "using",
+    "ModelOptions", "OfflineModel", "Price", "ProviderModel", "ProviderSettings", "ScriptedModel",
+    "model_for", "price_of", "using",
 ]  # fmt: skip

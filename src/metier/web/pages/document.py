@@ -9,11 +9,13 @@ from metier.catalog import Catalog
 from metier.errors import MetierError, UsageError
 from metier.flow.host_skills import Verdict
 from metier.flow.listing import LISTED, ListedSkill
+from metier.flow.run_plan import plan_of_profile
 from metier.flow.usage_kept import StoredUse, stored_stamp, stored_uses
 from metier.flow.usage_seen import outcomes_of
 from metier.hosts.known import HOSTS
+from metier.values.agents import AgentProfile
 from metier.values.contracts import Contract
-from metier.values.documents import Skill
+from metier.values.documents import Document, Skill
 from metier.values.files import KINDS, Kind
 from metier.values.outcomes import Issue
 from metier.values.rows import Row
@@ -46,7 +48,8 @@ def _kind(name: str) -> Kind:
 
 def _document(view: View, row: Row) -> dict[str, Any]:
     catalog = view.catalog
-    body, problem, contract = _text(catalog, row)
+    document, problem = _read(catalog, row)
+    body = document.body if document is not None else ""
     others = [one for one in catalog.find(row.kind, row.name) if one.path != row.path]
     return {
         "kind": row.kind,
@@ -67,7 +70,8 @@ def _document(view: View, row: Row) -> dict[str, Any]:
         "sha256": row.sha256,
         "isManual": row.is_manual,
         "fields": _fields(row),
-        "contract": contract,
+        "contract": _clauses(document.contract) if isinstance(document, Skill) else [],
+        "plan": plan_of_profile(document).to_json() if isinstance(document, AgentProfile) else None,
         "capabilities": [
             {"name": one, "requiredBy": catalog.consumers(one)} for one in row.capabilities
         ],
@@ -83,17 +87,17 @@ def _document(view: View, row: Row) -> dict[str, Any]:
     }
 
 
-def _text(catalog: Catalog, row: Row) -> tuple[str, str, list[dict[str, Any]]]:
-    """The text as it is in the file now, why it cannot be read, and the contract."""
+def _read(catalog: Catalog, row: Row) -> tuple[Document | None, str]:
+    """The document as it is in the file now, or why it cannot be read."""
     try:
-        document = catalog.document(row, even_held=True)
+        return catalog.document(row, even_held=True), ""
     except MetierError as error:
-        return "", error.message, []
-    contract = document.contract if isinstance(document, Skill) else None
-    return document.body, "", _clauses(contract) if contract is not None else []
+        return None, error.message
 
 
-def _clauses(contract: Contract) -> list[dict[str, Any]]:
+def _clauses(contract: Contract | None) -> list[dict[str, Any]]:
+    if contract is None:
+        return []
     shown: list[dict[str, Any]] = []
     for name, letter, title in _CLAUSES:
         if values := getattr(contract, name):

@@ -23,7 +23,10 @@ def build(view: View) -> Data:
     place = found.place_of(near) if near else -1
     cluster = found.points[place].cluster if near else -1
     box = _box(found, place, cluster)
-    picture = MapPicture(found=found, box=box, query=view.query, page=view.page, near=cluster)
+    asked = found.points[place].name if near else ""
+    picture = MapPicture(
+        found=found, box=box, query=view.query, page=view.page, near=cluster, asked=asked
+    )
     return {
         "least": least,
         "lowest": _LOWEST,
@@ -66,7 +69,7 @@ def _clusters(view: View, found: OverlapMap) -> Table:
     columns = [
         Column("words", "Cluster", href=lambda row: _zoom(view, row["first"])),
         Column("skills", "Skills", "number"),
-        Column("highest", "Highest", "number", hint="the highest overlap of two of them"),
+        Column("highest", "Highest", "number", hint="the highest overlap of two of them", digits=2),
     ]
     return table_of(
         view, columns, rows, name="c", sort="-skills", noun="cluster", size=12,
@@ -84,9 +87,11 @@ def _pairs(view: View, found: OverlapMap, place: int, cluster: int) -> Table:
     columns = [
         Column("first", "Skill", "id", href=lambda row: _document(row["first"])),
         Column("second", "Competes with", "id", href=lambda row: _document(row["second"])),
-        Column("overlap", "Overlap", "number", hint="0 is nothing in common, 1 the same text"),
-        Column("words", "Words", "number", hint="the share of the evidence of words both have"),
-        Column("meaning", "Meaning", "number", hint="the cosine of their meanings"),
+        Column(
+            "overlap", "Overlap", "number", hint="0: nothing in common; 1: the same text", digits=2
+        ),
+        Column("words", "Words", "number", hint="the share of evidence in words of both", digits=2),
+        Column("meaning", "Meaning", "number", hint="the cosine of their meanings", digits=2),
         Column("shared", "Both have", "long", sorts=False),
     ]
     made = table_of(
@@ -95,7 +100,8 @@ def _pairs(view: View, found: OverlapMap, place: int, cluster: int) -> Table:
         rows,
         sort="-overlap",
         noun="pair",
-        empty="no two skills compete; a lower overlap shows more",
+        empty=f"{'it competes with none' if place >= 0 else 'no two skills compete'};"
+        " a lower overlap shows more",
     )
     return replace(made, rows=[_with_words(found, row) for row in made.rows])
 

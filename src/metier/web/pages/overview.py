@@ -73,7 +73,7 @@ def _excluded(catalog: Catalog) -> dict[str, Any]:
     for row in first.rows:
         issues = catalog.issues_of(row)
         cause = issues[-1] if row.shadowed_by else Exclusion.cause(row.reason, issues)
-        detail = Exclusion.of(row.path, row.reason, issues, row.shadowed_by).detail
+        detail = Exclusion.of(row.path, row.reason, issues, row.shadowed_by, row.is_off).detail
         files.append(
             {
                 "kind": row.kind,
@@ -152,12 +152,13 @@ def _runs(catalog: Catalog) -> dict[str, Any]:
         runs, total = store.runs(limit=_MOST_RUNS, delegated=False), store.count_runs()
     except MetierError as error:
         return {"total": 0, "latest": [], "problem": error.message, "hint": error.hint}
+    now = time.time()
     latest = [
         {
             "runId": run.run_id,
             "agentId": run.agent_id,
             "task": run.task,
-            "state": run.state,
+            "state": "interrupted" if store.is_abandoned(run, now) else run.state,
             "created": run.created,
             "seconds": _seconds(run.created, run.finished),
             "tokens": run.usage.tokens,

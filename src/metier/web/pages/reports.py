@@ -18,10 +18,11 @@ from metier.web.resolutions import OUTCOME_TONES, shown_explanation, shown_move,
 from metier.web.table import Column, table_of
 
 _COLUMNS = [
-    Column("id", "Report", "id", lambda row: address("report", id=row["id"])),
+    Column("required", "Required", "id", lambda row: address("report", id=row["id"])),
     Column("outcome", "Outcome", "badge"),
-    Column("required", "Required"),
     Column("selected", "Selected"),
+    Column("made", "Made", "time", hint="UTC"),
+    Column("id", "Report", "id", lambda row: address("report", id=row["id"])),
 ]
 _TITLES = {"question": "Question", "policy": "Policy", "result": "Result"}
 _MOST_CHANGES = 400
@@ -60,6 +61,7 @@ def _summary(report: Report) -> dict[str, Any]:
     return {
         "id": report.id,
         "generatedAt": report["generated_at"],
+        "made": report["generated_at"][:16].replace("T", " "),
         "outcome": shown_outcome(report.outcome),
         "required": ", ".join(report["required_capabilities"]),
         "selected": ", ".join(map(name_of, report["selected"])),

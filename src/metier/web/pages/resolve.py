@@ -12,7 +12,7 @@ from metier.hosts.table import NAMES as HOSTS
 from metier.values.contracts import Mode
 from metier.values.policy import PRESETS, Policy
 from metier.values.resolution import DECISIONS, Report
-from metier.web.choices import Offered
+from metier.web.choices import Offered, offered_skills
 from metier.web.page import Action, Data, Page, View
 from metier.web.query import address
 from metier.web.question import CHOICES, MODES, POLICY_KEYS, Question, asked_alone
@@ -26,12 +26,12 @@ _LEAST_FIELDS = 3
 _COLUMNS = [
     Column("name", "Candidate", "id", lambda row: address("document", kind="skill", id=row["id"])),
     Column("rank", "Rank", "number"),
-    Column("final", "Final", "number", hint="S_total_final"),
-    Column("contract", "Contract", "number", hint="S_contract"),
-    Column("desc", "Description", "number", hint="S_desc"),
-    Column("namepath", "Name", "number", hint="S_namepath"),
-    Column("runtime", "Runtime", "number", hint="S_runtime"),
-    Column("penalties", "Penalties", "number"),
+    Column("final", "Final", "number", hint="S_total_final", digits=3),
+    Column("contract", "Contract", "number", hint="S_contract", digits=2),
+    Column("desc", "Description", "number", hint="S_desc", digits=2),
+    Column("namepath", "Name", "number", hint="S_namepath", digits=2),
+    Column("runtime", "Runtime", "number", hint="S_runtime", digits=2),
+    Column("penalties", "Penalties", "number", digits=2),
     Column("rejected", "Rejected because"),
 ]
 
@@ -67,10 +67,9 @@ def _empty(question: Question) -> int:
 
 def _offered(view: View) -> dict[str, Offered]:
     """What fields complete; of very many names only the first."""
-    skills = view.catalog.names("skill")
     return {
         "capabilities": Offered(_capabilities(view)[:_MOST_OFFERED]),
-        "skills": Offered(skills if len(skills) <= _MOST_OFFERED else []),
+        "skills": offered_skills(view),
         "hosts": Offered(HOSTS),
     }
 

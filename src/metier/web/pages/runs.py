@@ -59,12 +59,13 @@ def build(view: View) -> Data:
 
 
 def _row(run: RunRow, now: float) -> dict[str, Any]:
-    end = run.finished if run.finished else now if run.state == "running" else None
+    is_live = run.state == "running" and not run.is_abandoned
+    end = run.finished if run.finished else now if is_live else None
     return {
         "runId": run.run_id,
         "agentId": run.agent_id,
         "task": run.task,
-        "state": run.state,
+        "state": "interrupted" if run.is_abandoned else run.state,
         "started": run.created,
         "seconds": None if end is None else round(max(0.0, end - run.created), 1),
         "tokens": run.usage.tokens or None,
@@ -78,7 +79,7 @@ COLUMNS = (
     Column("state", "State", "badge"),
     Column("agentId", "Agent", "id", href=lambda row: address("runs", agent=row["agentId"])),
     Column("started", "Started", "time", hint="UTC"),
-    Column("seconds", "Seconds", "number"),
+    Column("seconds", "Seconds", "number", digits=1),
     Column("tokens", "Tokens", "number", sorts=False),
     Column("cost", "Cost in $", "number"),
     Column("runId", "Run", "id", href=lambda row: address("run", id=row["runId"]), sorts=False),

@@ -245,7 +245,7 @@ def _evals(view: View) -> dict[str, Any]:
     columns = [
         Column("at", "When", "time"),
         Column("commit", "Commit", "id"),
-        Column("host", "Host"),
+        *([Column("host", "Host")] if any(one.host for one in kept) else []),
         Column("cases", "Cases", "number"),
         Column("failed", "Failed", "number"),
         *(

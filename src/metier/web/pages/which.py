@@ -9,6 +9,7 @@ from metier.flow.eval_add import add_case
 from metier.hosts import HOOKED
 from metier.values.evals import EvalCase
 from metier.values.which import RankedDocument, Which
+from metier.web.choices import offered_skills
 from metier.web.marking import marked_words, stems
 from metier.web.page import Action, Data, Page, View
 from metier.web.query import address
@@ -30,6 +31,7 @@ def build(view: View) -> Data:
         "expect": expect,
         "limit": limit,
         "hosts": list(HOOKED),
+        "offered": offered_skills(view),
     }
     if not task:
         return {**asked, "answer": None, "skills": []}
@@ -44,17 +46,16 @@ def build(view: View) -> Data:
 
 
 def _skill(one: RankedDocument, found: Which) -> dict[str, Any]:
-    named = {other.name for other in found.named}
     text = one.description[:_MOST_TEXT]
     words = [word for words in one.matched.values() for word in words]
     return {
-        "name": one.name,
+        "name": found.label(one),
         "id": one.id,
         "path": one.path,
         "evidence": one.evidence,
         "parts": dict(one.parts),
-        "isNamed": one.name in named,
-        "why": _why(one, found, one.name in named),
+        "isNamed": found.is_named(one),
+        "why": _why(one, found, found.is_named(one)),
         "matched": {field: list(words) for field, words in one.matched.items()},
         "related": list(one.related),
         "against": list(one.against),

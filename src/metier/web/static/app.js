@@ -19,6 +19,17 @@ document.addEventListener("keydown", (event) => {
   field.focus();
 });
 
+// On a narrow window the links to pages are one line that scrolls.
+function show(link) {
+  const links = link.closest("nav");
+  links.scrollLeft = link.offsetLeft - (links.clientWidth - link.offsetWidth) / 2;
+}
+
+document.addEventListener("focusin", (event) => {
+  const link = event.target.closest(".side nav a");
+  if (link) show(link);
+});
+
 function prepare(root) {
   if (!navigator.clipboard) return;
   for (const one of root.querySelectorAll("button.copy[hidden]")) one.hidden = false;
@@ -26,10 +37,8 @@ function prepare(root) {
 
 document.addEventListener("DOMContentLoaded", () => {
   prepare(document);
-  // On a narrow window the links to pages are one line that scrolls.
-  const links = document.querySelector(".side nav");
-  const current = links && links.querySelector("[aria-current]");
-  if (current) links.scrollLeft = current.offsetLeft - (links.clientWidth - current.offsetWidth) / 2;
+  const current = document.querySelector(".side nav [aria-current]");
+  if (current) show(current);
 });
 document.addEventListener("htmx:after:swap", () => prepare(document));
 
