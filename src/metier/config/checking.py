@@ -87,6 +87,7 @@ def _provider(name: str, entry: Mapping[str, Any], source: str) -> ProviderSetti
     models = {key: value for key, value in entry.items() if isinstance(value, dict)}
     own = {key: value for key, value in entry.items() if key not in models}
     check_whole_provider(name, entry, source)
+    _check_address(dotted(("models", name, "base-url")), entry.get("base-url", ""), source)
     return ProviderSettings(
         **_entry("models", own),
         models={model: _options(options) for model, options in models.items()},
@@ -99,7 +100,6 @@ def check_whole_provider(name: str, entry: Mapping[str, Any], source: str) -> No
     if variable and not _VARIABLE.fullmatch(variable):
         key = dotted(("models", name, "api-key-env"))
         raise wrong(key, "the name of an environment variable, which holds the key", source)
-    _check_address(dotted(("models", name, "base-url")), entry.get("base-url", ""), source)
     for model, options in entry.items():
         if isinstance(options, dict) and ("input" in options) != ("output" in options):
             key = dotted(("models", name, model))
