@@ -5,7 +5,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from metier.core.arguments import check_count, check_text, check_texts, wrong_argument
-from metier.errors import UsageError
+from metier.errors import UsageError, install_hint
 
 if TYPE_CHECKING:
     from metier.catalog import Catalog
@@ -47,10 +47,11 @@ def asgi_app(
     if allow_run and not token:
         message = "with allow_run anyone who reaches the application could run agents"
         raise UsageError(message, hint="give it a token: asgi_app(catalog, token=…)")
-    for name in ("mcp", *(["prometheus_client"] if metrics else [])):
-        if find_spec(name) is None:
-            message = f"the package {name.replace('_', '-')} is not installed"
-            raise UsageError(message, hint=f"pip install {name.replace('_', '-')}")
+    if find_spec("mcp") is None:
+        raise UsageError("the package mcp is not installed", hint=install_hint("mcp"))
+    if metrics and find_spec("prometheus_client") is None:
+        message = "the package prometheus-client is not installed"
+        raise UsageError(message, hint="pip install prometheus-client")
     from metier.mcp.asgi import McpApp  # the SDK loads a lot
     from metier.serving.endpoint import Endpoint
 
