@@ -91,6 +91,8 @@ def test_a_project_records_a_run_once_and_replays_it_without_the_model(tmp_path:
     (tmp_path / "test_mine.py").write_text(USERS_TEST.replace("sum of 1", "sum of 4"))
     changed = _pytest(tmp_path)
     assert changed.returncode == 1
+    assert "messages of a request changed from" in changed.stdout
+    assert "sum of 4" in changed.stdout
     assert "record it again with pytest --metier-record" in changed.stdout
 
 
