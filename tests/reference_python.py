@@ -170,7 +170,7 @@ def _field(name: str, line: ast.AnnAssign, after: ast.stmt | None) -> Iterator[s
     default = "" if line.value is None else ast.unparse(line.value)
     if name.startswith("_") or "repr=False" in default:
         return
-    text = f"{name}: {_type_text(line.annotation)}"
+    text = f"{name}: {_quoted_as_source(_type_text(line.annotation))}"
     if default and not default.startswith("field("):
         text += f" = {_quoted_as_source(default)}"
     about = ""

@@ -311,6 +311,13 @@ def test_a_text_in_place_of_a_list_is_hinted_at_as_a_list(catalog: Catalog) -> N
     assert caught.value.hint == "requires=['web-search']"
 
 
+def test_a_hint_about_options_names_the_arguments_too(catalog: Catalog) -> None:
+    for asked in ({}, {"consumer": "pdf-tables"}):
+        with pytest.raises(UsageError) as caught:
+            catalog.resolve(**wrong(asked))
+        assert "requires=[…]" in caught.value.hint
+
+
 @pytest.mark.parametrize(
     ("answer", "said"),
     [("a text", "must answer with a ModelReply, not the string 'a text'"), (None, "not None")],

@@ -145,6 +145,15 @@ def test_a_python_rule_that_fails_is_a_finding_and_others_go_on() -> None:
     )
     assert [issue.code for issue in issues] == ["U3", "RU952", "RU952"]
     assert "KeyError" in issues[1].message
+    assert "yield RuleFinding('…'), not None" in issues[2].message
+
+
+def test_a_python_rule_that_yields_texts_is_told_what_to_yield() -> None:
+    def texts(_given: RuleInput) -> Iterable[RuleFinding]:
+        return ["text"]  # type: ignore[list-item]
+
+    (issue,) = checked(Rule("U1", "x", texts))
+    assert "yield RuleFinding('…'), not the text 'text'" in issue.message
 
 
 def test_a_document_that_cannot_be_read_has_no_findings_of_ones_own() -> None:

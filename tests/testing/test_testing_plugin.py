@@ -50,7 +50,7 @@ def test_sums(metier_workspace, metier_cassette):
     agent = Agent("adder", "Adds numbers.", tools=[add], more=core)
     catalog = metier_workspace.catalog()
     result = catalog.run_sync(agent, "sum of 1 and 2", model=metier_cassette(live))
-    assert result.success, result.errors
+    assert result.success, result.errors[0].message
     assert result.output.endswith(": 3")
     assert_injected(result, "arithmetic")
     print("ASKED", len(asked))
@@ -91,6 +91,8 @@ def test_a_project_records_a_run_once_and_replays_it_without_the_model(tmp_path:
     (tmp_path / "test_mine.py").write_text(USERS_TEST.replace("sum of 1", "sum of 4"))
     changed = _pytest(tmp_path)
     assert changed.returncode == 1
+    assert "messages of a request changed from" in changed.stdout
+    assert "sum of 4" in changed.stdout
     assert "record it again with pytest --metier-record" in changed.stdout
 
 
@@ -146,7 +148,7 @@ def test_a_damaged_cassette_is_one_clear_line(tmp_path: Path, text: str) -> None
     (tmp_path / "c.json").write_text(text)
     with pytest.raises(CassetteError, match="cannot be read"):
         RecordedModel(tmp_path / "c.json")
-    with pytest.raises(CassetteError, match="there is no cassette"):
+    with pytest.raises(CassetteError, match="there is no cassette yet; record one: pytest"):
         RecordedModel(tmp_path / "other.json")
 
 
@@ -211,3 +213,10 @@ def test_two_workspaces_with_the_same_files_inject_the_same_text(tmp_path: Path)
         made.close()
     assert texts[0] == texts[1]
     assert "table `orders`" in texts[0]
+
+
+def test_a_failed_assertion_shows_the_line_of_the_test(metier_workspace: Workspace) -> None:
+    with pytest.raises(AssertionError) as caught:
+        assert_injected(metier_workspace.catalog().inject("x"), "nobody")
+    shown = [entry.name for entry in caught.traceback.filter(caught)]
+    assert shown == ["test_a_failed_assertion_shows_the_line_of_the_test"]

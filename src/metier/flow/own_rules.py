@@ -9,6 +9,7 @@ from importlib.metadata import EntryPoint
 from typing import Self
 
 from metier.config import Config
+from metier.core.arguments import described
 from metier.core.nearest import did_you_mean
 from metier.errors import ConfigError
 from metier.findings import Finding
@@ -184,7 +185,10 @@ def _input(kind: Kind, path: str, raw: bytes, parsed: Parsed) -> RuleInput | Non
 
 def _issues(rule: Rule | RuleSetting, found: Iterable[RuleFinding], path: str) -> Iterator[Issue]:
     page = rule.finding
-    for message, line, column, hint in found:
+    for one in found:
+        if not isinstance(one, RuleFinding):
+            raise TypeError(f"yield RuleFinding('…'), not {described(one)}")
+        message, line, column, hint = one
         yield Issue(rule.code, str(message), path, int(line), int(column), str(hint), own=page)
 
 

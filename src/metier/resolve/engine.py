@@ -146,7 +146,7 @@ def _contract_of(consumer: Candidate | None, mode: Mode | None) -> Contract | No
         raise UsageError(
             f"the contract of '{consumer.handle}' cannot be used: {problem}",
             where=consumer.folder,
-            hint="metier lint shows where; or name what you need with -r",
+            hint="metier lint shows where; or name what you need with -r (Python: requires=[…])",
         )
     return consumer.contract
 
@@ -162,10 +162,13 @@ def _asked_for(
     wanted = tuple(dict.fromkeys([*own, *requires]))
     optional = contract.optional if contract is not None else ()
     if not wanted and consumer is not None:
-        hint = "its contract has no R(…); name a capability with -r"
+        hint = "its contract has no R(…); name a capability with -r (Python: requires=[…])"
         raise UsageError(f"'{consumer.handle}' requires nothing", hint=hint)
     if not wanted:
-        hint = "name a capability with -r, or --for SKILL; for a task in words: metier which TASK"
+        hint = (
+            "name a capability with -r, or --for SKILL (Python: requires=[…], consumer=…);"
+            " for a task in words: metier which TASK"
+        )
         raise UsageError("nothing is required", hint=hint)
     count = len(wanted) + len(optional)
     if count > MOST_REQUIRED:

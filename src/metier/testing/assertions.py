@@ -11,6 +11,7 @@ from metier.values.which import Which
 
 def assert_which(catalog: Catalog, task: str, *skills: str, host: str | None = None) -> Which:
     """Fail unless exactly these skills fire for a task, in any order; the whole answer."""
+    __tracebackhide__ = True
     if not isinstance(catalog, Catalog):
         raise wrong_argument("catalog", "a Catalog", catalog)
     for skill in skills:
@@ -26,11 +27,13 @@ def assert_which(catalog: Catalog, task: str, *skills: str, host: str | None = N
 
 def assert_silent(catalog: Catalog, task: str, *, host: str | None = None) -> Which:
     """Fail if any skill fires for a task."""
+    __tracebackhide__ = True
     return assert_which(catalog, task, host=host)
 
 
 def assert_injected(result: Injection | RunResult, *names: str) -> None:
     """Fail unless all of these abilities, cards and providers were injected."""
+    __tracebackhide__ = True
     injected = _injected(result)
     missing = [name for name in names if name not in injected]
     if missing:
@@ -39,6 +42,7 @@ def assert_injected(result: Injection | RunResult, *names: str) -> None:
 
 def assert_not_injected(result: Injection | RunResult, *names: str) -> None:
     """Fail if one of these abilities, cards and providers was injected."""
+    __tracebackhide__ = True
     injected = _injected(result)
     found = [name for name in names if name in injected]
     if found:

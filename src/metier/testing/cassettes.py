@@ -76,7 +76,7 @@ class RecordedModel:
                     self._unused.remove(exchange)
                     return _reply_of(exchange["reply"])
             nearest = self._unused[0]["request"] if self._unused else None
-        raise CassetteError(f"{self._path}: {_difference(asked, nearest)}; {_HINT}")
+        raise CassetteError(f"{_difference(asked, nearest)}; {_AGAIN} ({self._path})")
 
     def close(self) -> None:
         """Write the cassette, if it was recorded."""
@@ -87,7 +87,8 @@ class RecordedModel:
         write_atomically(str(self._path), _without_keys(_json(data)).encode())
 
 
-_HINT = "record it again with pytest --metier-record"
+_RECORD = "pytest --metier-record"
+_AGAIN = f"record it again with {_RECORD}"
 
 
 def _json(value: Any) -> str:
@@ -108,9 +109,9 @@ def _read(path: Path) -> tuple[str, list[dict[str, Any]]]:
             raise ValueError(f"its version is {data['version']}, not {VERSION}")
         return str(data["model"]), list(data["exchanges"])
     except FileNotFoundError:
-        raise CassetteError(f"{path}: there is no cassette; {_HINT}") from None
+        raise CassetteError(f"{path}: there is no cassette yet; record one: {_RECORD}") from None
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise CassetteError(f"{path}: the cassette cannot be read: {error}; {_HINT}") from None
+        raise CassetteError(f"{path}: the cassette cannot be read: {error}; {_AGAIN}") from None
 
 
 def _request(request: ModelRequest) -> dict[str, Any]:
