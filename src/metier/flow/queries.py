@@ -12,14 +12,12 @@ from metier.core.arguments import (
     checked,
     choice,
     count,
-    list_of,
-    number,
     one_with,
     texts,
 )
-from metier.core.process import without_garbage_collection
 from metier.discover.roots import roots_for
 from metier.errors import UsageError
+from metier.flow.evaluation_methods import EvaluationMethods
 from metier.flow.examples import Examples
 from metier.flow.host_methods import HostMethods
 from metier.flow.reading import read_document, read_reference
@@ -36,9 +34,6 @@ if TYPE_CHECKING:
     from metier.core.overlap import OnProgress
     from metier.core.ranking import Task
     from metier.flow.encoding import Encoding
-    from metier.flow.eval_drafts import Drafts
-    from metier.flow.evaluating import EvaluatedCatalog
-    from metier.flow.overlap_map import OverlapMap
     from metier.flow.reviews import Reviews
     from metier.flow.usage import Question as UsageQuestion
     from metier.flow.usage import Rank
@@ -47,8 +42,6 @@ if TYPE_CHECKING:
     from metier.values.agents import AgentMatch, AgentProfile
     from metier.values.browsing import Browse, Browsed, DocumentCount
     from metier.values.documents import Card, Document
-    from metier.values.evals import EvalCase, Evaluation
-    from metier.values.overlap import Overlap
     from metier.values.packages import Package
     from metier.values.trust import Trust
 
@@ -57,7 +50,7 @@ _A_KIND = choice(KINDS)
 _A_ROW = one_with("handle", "a Row, such as catalog.row('skill', NAME)")
 
 
-class Queries(HostMethods):
+class Queries(HostMethods, EvaluationMethods):
     """Answers questions about documents."""
 
     store: Store
@@ -246,12 +239,10 @@ class Queries(HostMethods):
         """The documents with that id, or else that name; the active first."""
         return documents.find_documents(self.store, kind, wanted)
 
+    @checked(kind=_A_KIND, wanted=check_text)
     def row(self, kind: Kind, wanted: str) -> Row:
         """The document with that id or name. Raises `NotFoundError`."""
-        rows = self.find(kind, wanted)
-        if not rows:
-            raise documents.no_such_document(self.store, kind, wanted, self.workspace)
-        return rows[0]
+        return documents.require_document(self.store, kind, wanted, self.workspace)
 
     def skill_meant(self, wanted: str) -> Row:
         """The skill with that id, name, folder or path. Raises `NotFoundError`."""
@@ -371,73 +362,6 @@ class Queries(HostMethods):
             required_capabilities=required_capabilities, exclude=exclude,
             chances=self.examples.agent_chances(task),
         )  # fmt: skip
-
-    @checked(files=texts("evals.json"), cases=list_of("EvalCase"), host=check_optional_text)
-    def evaluate(
-        self: "EvaluatedCatalog",
-        files: Sequence[str] = (),
-        *,
-        cases: "Sequence[EvalCase]" = (),
-        host: str | None = None,
-        on_progress: "OnProgress | None" = None,
-    ) -> "Evaluation":
-        """Whether the right skills would be named, by `cases` and those in evaluation files.
-
-        Without either, the files of the workspace are found by their names. A file that cannot be
-        read is in `problems`, and `passed` is false. Raises `UsageError` for an unknown host.
-        """
-        from metier.flow.evaluating import evaluate, read_cases  # few commands need it
-
-        read = read_cases(self, files, finds=not cases)
-        read.cases[:0] = cases
-        return evaluate(self, read, host=host, on_progress=on_progress)
-
-    @checked(
-        skills=texts("pdf-tables"), least=number(0, 1), limit=count(1), host=check_optional_text
-    )
-    def overlap(
-        self,
-        skills: Sequence[str] = (),
-        *,
-        least: float = 0.6,
-        limit: int = 10,
-        host: str | None = None,
-        on_progress: "OnProgress | None" = None,
-    ) -> "Overlap":
-        """Which skills compete for the same tasks, or with these `skills`; at most `limit` pairs.
-
-        Raises `NotFoundError` for an unknown skill, `UsageError` for a host.
-        """
-        from metier.flow.overlap import OverlapQuestion, overlap_of  # few commands need it
-
-        rows = [self.skill_meant(name) for name in skills]
-        question = OverlapQuestion(least, limit, host)
-        with without_garbage_collection():
-            return overlap_of(self.store, self.config.capabilities, question, rows, on_progress)
-
-    @checked(least=number(0, 1), host=check_optional_text)
-    def overlap_map(self, *, least: float = 0.6, host: str | None = None) -> "OverlapMap":
-        """Where skills are by their meaning, and which compete; cached until the catalog changes.
-
-        Raises `UsageError` for a host.
-        """
-        from metier.flow.overlap_map import overlap_map  # only pages need it
-
-        with without_garbage_collection():
-            return overlap_map(self.store, least, host)
-
-    @checked(skills=texts("pdf-tables"))
-    def draft_cases(
-        self, skills: Sequence[str] = (), *, on_progress: "OnProgress | None" = None
-    ) -> "Drafts":
-        """Evaluation cases for these skills, or for all, from their texts, for you to correct.
-
-        Raises `NotFoundError` for an unknown skill.
-        """
-        from metier.flow.eval_drafts import draft_cases  # few commands need it
-
-        rows = [self.skill_meant(name) for name in skills]
-        return draft_cases(self.store, self.config.capabilities, rows, on_progress)
 
     def files(self) -> dict[str, str]:
         """The file of every path in documents and findings."""

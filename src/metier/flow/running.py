@@ -12,12 +12,12 @@ from metier.config.mcp_pins import McpPins
 from metier.errors import UsageError
 from metier.flow.agent import Agent
 from metier.flow.agent_powers import check_agent, check_resume, check_run, powers_of
-from metier.flow.known_agents import KnownAgents
 from metier.flow.live_tries import TRY, live_try
 from metier.flow.redacted_events import redacted_events
 from metier.flow.run_catalog import RunCatalog
-from metier.flow.run_services import RunServices
+from metier.flow.run_services import KnownAgents, RunServices
 from metier.flow.state_settings import StateSettings, state_settings
+from metier.index.documents import require_document
 from metier.run.checkpoints import CheckpointStore
 from metier.run.leases import Leases
 from metier.run.models import Price, model_for, price_of, using
@@ -313,8 +313,9 @@ class Agency(KnownAgents):
         """Raise `TrustError` for an agent that has changed since it was trusted."""
         for profile in profiles:
             if profile.path:
-                row = self._catalog.row("agent", profile.agent_id)
-                check_agent(row, profile, self._catalog.trust)
+                catalog, agent = self._catalog, profile.agent_id
+                row = require_document(catalog.store, "agent", agent, catalog.workspace)
+                check_agent(row, profile, catalog.trust)
 
     # What a run needs
 

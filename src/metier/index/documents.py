@@ -90,6 +90,14 @@ def find_documents(store: Store, kind: Kind, wanted: str) -> list[Row]:
 _ORDER = "ORDER BY state != 'active', rank, path"
 
 
+def require_document(store: Store, kind: Kind, wanted: str, workspace: str) -> Row:
+    """The document with that id or name. Raises `NotFoundError`."""
+    rows = find_documents(store, kind, wanted)
+    if not rows:
+        raise no_such_document(store, kind, wanted, workspace)
+    return rows[0]
+
+
 def _with_handle(store: Store, kind: Kind, wanted: str) -> list[Row]:
     """The documents with that id, or the skills with that name, whatever team they belong to."""
     if kind != "skill":

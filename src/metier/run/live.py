@@ -12,8 +12,7 @@ from metier.core.templates import TemplateError
 from metier.errors import StoreError
 from metier.run.delegation import DelegationChain
 from metier.run.ledger import Ledger, is_inside, rolling_back
-from metier.run.plan import Group, ReadyStep, Workflow
-from metier.run.prerequisites import missing_tools, unknown_model
+from metier.run.plan import Group, ReadyStep, Workflow, missing_tools, unknown_model
 from metier.run.rows import CANCELLED
 from metier.run.services import RunStoppedError, Services
 from metier.run.store import RunStore
