@@ -515,6 +515,27 @@ def test_skills_of_one_name_in_a_host_are_told_apart_by_their_ids(
         assert any(f"place 2: '{first}' is first" in why for why in found.expectation.reasons)
 
 
+@pytest.mark.parametrize(
+    ("task", "ahead"),
+    [
+        ("j5j z9k", "'qz' is first, with the same evidence and score: the path decides"),
+        ("q7x w4w j5j j5j j5j", "'vj' is first, with less evidence but a higher score"),
+        ("z9k, z9k and j5j", "'qz' is first, with the same evidence and a higher score"),
+    ],
+)
+def test_what_puts_a_skill_first_without_more_evidence_is_said(
+    task: str, ahead: str, workspace: Workspace
+) -> None:
+    for name, text in {"kx": "Q7x w4w.", "qz": "Z9k.", "vj": "J5j.", "xw": "W4w."}.items():
+        workspace.skill(name, text)
+    with Catalog.open(workspace.root, trust="none") as catalog:
+        catalog.refresh()
+        second = catalog.which(task, everything=False).skills[1].name
+        found = catalog.which(task, expect=second)
+    assert found.expectation is not None
+    assert f"place 2: {ahead}" in found.expectation.reasons
+
+
 def test_the_copy_that_a_host_loads_is_the_expected_skill(
     workspace: Workspace, empty_home: Path
 ) -> None:

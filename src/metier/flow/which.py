@@ -134,6 +134,18 @@ def agent_notes(
     return found
 
 
+def _ahead(first: RankedDocument, own: RankedDocument, *, is_candidate: bool) -> str:
+    """What puts the first skill before another; only scores of candidates compare."""
+    more = round(first.evidence - own.evidence, 2)
+    if more > 0:
+        return f", with {more:.2f} more evidence"
+    if not is_candidate:
+        return ""
+    if first.score == own.score:
+        return ", with the same evidence and score: the path decides"
+    return f", with {'the same evidence and' if more == 0 else 'less evidence but'} a higher score"
+
+
 class SkillQuestion(NamedTuple):
     """A task, and for which host."""
 
@@ -329,8 +341,7 @@ class SkillFinder:
         if not index and not is_out:
             found.append(f"its words are not among the best {BY_WORDS}")
         if first is not None:
-            more = first.evidence - own.evidence
-            ahead = f", with {more:.2f} more evidence" if more > 0 else ""
+            ahead = _ahead(first, own, is_candidate=bool(index))
             fires = "it fires, at " if own.fires and not found else ""
             at = f"{fires}place {index}: " if index else ""
             found.append(f"{at}'{first.label([own])}' is first{ahead}")
