@@ -268,8 +268,20 @@ def test_an_untrusted_workspace_is_noted(
     note = "hooks name no skill of this workspace until you trust it: metier trust"
     metier = Metier(capsys, monkeypatch)
     assert note in metier(TASK).err.splitlines()
+    assert note not in metier("thanks, go on").err.splitlines()
     untrusted.trust()
     assert note not in metier(TASK).err.splitlines()
+
+
+def test_a_workspace_that_hooks_leave_out_is_noted_where_one_of_its_skills_fires(
+    untrusted: Workspace, which: Metier
+) -> None:
+    note = "hooks name no skill of this workspace yet: run 'metier trust' to allow it"
+    assert note in which(TASK).err.splitlines()
+    assert note not in which("thanks, go on").err.splitlines()
+    assert note in which("--each", given=f"thanks\n{TASK}\n").err.splitlines()
+    untrusted.trust(speak=True)
+    assert note not in which(TASK).err.splitlines()
 
 
 # On a terminal

@@ -174,8 +174,8 @@ def test_skills_alone_are_looked_at_on_request(catalog: Catalog) -> None:
 def test_a_note_says_which_keywords_an_agent_would_need(catalog: Catalog) -> None:
     notes = catalog.which("please sharpen the zorp").notes
     assert notes == [
-        "no example task or keyword of an agent matched:"
-        " as keywords these would match: sharpen, zorp"
+        "no agent has an example task or keyword like this task;"
+        " keywords that would match: sharpen, zorp"
     ]
     assert catalog.which("review it").notes == []
 
@@ -187,6 +187,7 @@ def test_an_untrusted_workspace_has_a_note_and_can_be_left_out(workspace: Worksp
         found = catalog.which("tables of a PDF")
         assert [one.origin for one in found.named] == ["untrusted"]
         assert "until you trust it: metier trust" in found.notes[0]
+        assert catalog.which("thanks, go on", everything=False).notes == []
         left = catalog.which("tables of a PDF", include_untrusted=False, everything=False)
         assert (left.skills, left.notes) == ([], [])
 
@@ -391,7 +392,9 @@ def test_a_skill_that_is_no_candidate_gets_its_true_reasons(workspace: Workspace
     assert found.expectation is not None
     assert found.expectation.place == 0
     assert "it says that it is not for: wedding, tables" in found.expectation.reasons
-    assert "its words are not among the best 80" in found.expectation.reasons
+    assert "too few words of the task are in its name or description to rank it" in (
+        found.expectation.reasons
+    )
 
 
 # What a host shows

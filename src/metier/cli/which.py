@@ -76,7 +76,8 @@ def command(
         for row in _rows(answers[0]):
             click.echo("\t".join(map(one_line, row)))
     notes = [] if each else answers[0].notes
-    for note in notes if may_speak else [*notes, _SILENT]:
+    is_silent = not may_speak and any(map(_names_workspace, answers))
+    for note in [*notes, _SILENT] if is_silent else notes:
         session.note(note)
     if any(map(_comes, answers)):
         return 0
@@ -101,6 +102,10 @@ def _tasks(session: Session, task: str | None, each: bool) -> list[str]:
 
 def _names(answer: Which) -> list[str]:
     return list(map(answer.label, answer.named))
+
+
+def _names_workspace(answer: Which) -> bool:
+    return any(one.origin != "user" for one in answer.named)
 
 
 def _comes(answer: Which) -> bool:

@@ -8,7 +8,6 @@ from metier.core.encoders import EncoderError
 from metier.core.nearest import did_you_mean
 from metier.core.ranked import CHANCE_EVIDENCE, OWN_EVIDENCE
 from metier.core.ranking import (
-    BY_WORDS,
     COSINE_EVIDENCE,
     Ranked,
     Task,
@@ -71,13 +70,14 @@ def which_comes(
         store, question, config.skill_threshold, config.skill_suggestions, shown, encoding
     )
     skills = finder.skills()
+    named = [one for one in skills[: config.skill_suggestions] if one.fires]
     return Which(
         task=question.task,
         threshold=config.skill_threshold,
         host=host,
         skills=skills[: question.limit],
-        named=[one for one in skills[: config.skill_suggestions] if one.fires],
-        notes=[_UNTRUSTED] if any(one.origin == "untrusted" for one in skills) else [],
+        named=named,
+        notes=[_UNTRUSTED] if any(one.origin == "untrusted" for one in named) else [],
         most=config.skill_suggestions,
         expectation=None if expected is None else finder.expectation(expected),
         meaning=finder.meaning,
@@ -118,19 +118,18 @@ def agent_notes(
         return []
     content = [word for word in dict.fromkeys(words(task)) if word not in STOP_WORDS]
     said = [word for word in content if not ASKING.intersection(terms(word))][:_WORDS_OF_A_NOTE]
+    would = f"; keywords that would match: {', '.join(said)}" if said else ""
     found = []
     for match in matches:
         selection = known.get(match.agent_id)
         if selection is None or {"exampleTasks", "keyword"} & match.parts.keys():
             continue
         if not match.parts:
-            would = f": as keywords these would match: {', '.join(said)}" if said else ""
-            return [f"no example task or keyword of an agent matched{would}"]
+            return [f"no agent has an example task or keyword like this task{would}"]
         has = [*(selection.get("exampleTasks") or ()), *(selection.get("keywords") or ())]
         what = f"; it has: {', '.join(has[:_WORDS_OF_A_NOTE])}" if has else ""
-        would = f"; as keywords these would match: {', '.join(said)}" if said else ""
-        text = f"no example task or keyword of '{match.agent_id}' matched{what}{would}"
-        found.append(text)
+        lacks = f"'{match.agent_id}' has no example task or keyword like this task"
+        found.append(f"{lacks}{what}{would}")
     return found
 
 
@@ -339,7 +338,7 @@ class SkillFinder:
         if own.against:
             found.append(f"it says that it is not for: {', '.join(own.against)}")
         if not index and not is_out:
-            found.append(f"its words are not among the best {BY_WORDS}")
+            found.append("too few words of the task are in its name or description to rank it")
         if first is not None:
             ahead = _ahead(first, own, is_candidate=bool(index))
             fires = "it fires, at " if own.fires and not found else ""
