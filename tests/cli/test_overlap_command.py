@@ -127,7 +127,7 @@ def test_an_empty_catalog_has_no_overlap(
 
 def test_an_unknown_skill_is_told_with_the_nearest_name(overlap: Overlap) -> None:
     ran = overlap("scan-table")
-    assert ran.code == 1
+    assert ran.code == 2
     assert "no skill is called 'scan-table'" in ran.err
     assert "scan-tables" in ran.err.splitlines()[-1]
 

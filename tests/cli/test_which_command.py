@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from typing import NamedTuple
 
 import pytest
@@ -267,8 +268,20 @@ def test_an_untrusted_workspace_is_noted(
     note = "hooks name no skill of this workspace until you trust it: metier trust"
     metier = Metier(capsys, monkeypatch)
     assert note in metier(TASK).err.splitlines()
+    assert note not in metier("thanks, go on").err.splitlines()
     untrusted.trust()
     assert note not in metier(TASK).err.splitlines()
+
+
+def test_a_workspace_that_hooks_leave_out_is_noted_where_one_of_its_skills_fires(
+    untrusted: Workspace, which: Metier
+) -> None:
+    note = "hooks name no skill of this workspace yet: run 'metier trust' to allow it"
+    assert note in which(TASK).err.splitlines()
+    assert note not in which("thanks, go on").err.splitlines()
+    assert note in which("--each", given=f"thanks\n{TASK}\n").err.splitlines()
+    untrusted.trust(speak=True)
+    assert note not in which(TASK).err.splitlines()
 
 
 # On a terminal
@@ -285,6 +298,37 @@ def test_a_terminal_shows_what_comes_with_a_gauge_and_the_reasons(untrusted: Wor
     assert lines[at + 2].strip() == "name: tables, PDF"
     assert any(line.startswith("  ○ sql  ") for line in lines)
     assert "why not sql?" in lines
+
+
+LONG = "extract-the-tables-of-a-pdf-report-for-the-auditor-of-the-year"
+
+
+@pytest.mark.parametrize("columns", [60, 80, 100, 130])
+def test_a_terminal_breaks_no_line_of_a_skill_with_a_long_name(
+    columns: int, untrusted: Workspace
+) -> None:
+    untrusted.skill(LONG, "Gets the spreadsheets and documents of a client as rows.")
+    task = "extract the tables of this PDF report for our accountant"
+    seen = at_terminal(untrusted, "which", task, columns=columns)
+    start = seen.plain.index("skills  evidence of 2.85 or more fires")
+    lines = seen.plain[start : seen.plain.index("agents")]
+    assert f"● {LONG}" in "\n".join(lines)
+    assert max(map(len, lines)) <= max(columns, len(f"  ● {LONG}"))
+    gauges = [line for line in lines if "│" in line]
+    assert gauges
+    assert all(re.search("[█░]{5}│[█░]{5}", line) for line in gauges)
+
+
+@pytest.mark.parametrize(("times", "mark", "full"), [(1.03, "○", 4), (1, "●", 5), (0.93, "●", 5)])
+def test_the_gauge_is_full_up_to_the_threshold_only_for_what_reaches_it(
+    times: float, mark: str, full: int, which: Metier, untrusted: Workspace
+) -> None:
+    evidence = json.loads(which(TASK, "--json").out)["skills"][0]["evidence"]
+    threshold = f"skillThreshold = {evidence * times}"
+    untrusted.write("metier.toml", f"[capabilities]\n{threshold}\n")
+    line = at_terminal(untrusted, "which", TASK).plain[1]
+    assert line.startswith(f"  {mark} pdf-tables")
+    assert re.findall("[█░]*│[█░]*", line) == [f"{'█' * full:░<5}│░░░░░"]
 
 
 def test_a_terminal_shows_agents_unless_the_question_is_about_one_skill(

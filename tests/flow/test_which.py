@@ -174,8 +174,8 @@ def test_skills_alone_are_looked_at_on_request(catalog: Catalog) -> None:
 def test_a_note_says_which_keywords_an_agent_would_need(catalog: Catalog) -> None:
     notes = catalog.which("please sharpen the zorp").notes
     assert notes == [
-        "no example task or keyword of an agent matched:"
-        " as keywords these would match: sharpen, zorp"
+        "no agent has an example task or keyword like this task;"
+        " keywords that would match: sharpen, zorp"
     ]
     assert catalog.which("review it").notes == []
 
@@ -187,6 +187,7 @@ def test_an_untrusted_workspace_has_a_note_and_can_be_left_out(workspace: Worksp
         found = catalog.which("tables of a PDF")
         assert [one.origin for one in found.named] == ["untrusted"]
         assert "until you trust it: metier trust" in found.notes[0]
+        assert catalog.which("thanks, go on", everything=False).notes == []
         left = catalog.which("tables of a PDF", include_untrusted=False, everything=False)
         assert (left.skills, left.notes) == ([], [])
 
@@ -391,7 +392,9 @@ def test_a_skill_that_is_no_candidate_gets_its_true_reasons(workspace: Workspace
     assert found.expectation is not None
     assert found.expectation.place == 0
     assert "it says that it is not for: wedding, tables" in found.expectation.reasons
-    assert "its words are not among the best 80" in found.expectation.reasons
+    assert "too few words of the task are in its name or description to rank it" in (
+        found.expectation.reasons
+    )
 
 
 # What a host shows
@@ -513,6 +516,27 @@ def test_skills_of_one_name_in_a_host_are_told_apart_by_their_ids(
         assert found.expectation is not None
         assert found.expectation.name == second
         assert any(f"place 2: '{first}' is first" in why for why in found.expectation.reasons)
+
+
+@pytest.mark.parametrize(
+    ("task", "ahead"),
+    [
+        ("j5j z9k", "'qz' is first, with the same evidence and score: the path decides"),
+        ("q7x w4w j5j j5j j5j", "'vj' is first, with less evidence but a higher score"),
+        ("z9k, z9k and j5j", "'qz' is first, with the same evidence and a higher score"),
+    ],
+)
+def test_what_puts_a_skill_first_without_more_evidence_is_said(
+    task: str, ahead: str, workspace: Workspace
+) -> None:
+    for name, text in {"kx": "Q7x w4w.", "qz": "Z9k.", "vj": "J5j.", "xw": "W4w."}.items():
+        workspace.skill(name, text)
+    with Catalog.open(workspace.root, trust="none") as catalog:
+        catalog.refresh()
+        second = catalog.which(task, everything=False).skills[1].name
+        found = catalog.which(task, expect=second)
+    assert found.expectation is not None
+    assert f"place 2: {ahead}" in found.expectation.reasons
 
 
 def test_the_copy_that_a_host_loads_is_the_expected_skill(

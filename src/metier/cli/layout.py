@@ -34,13 +34,19 @@ def bar(value: float) -> str:
     return f"{value:.2f} {'█' * full}{_EIGHTHS[eighths].strip()}".rstrip()
 
 
-def packed(parts: Sequence[str], width: int) -> list[str]:
-    lines = [f"{_INDENT}{parts[0]}"]
+def packed(
+    parts: Sequence[str], width: int, indent: str = _INDENT, start: str | None = None
+) -> list[str]:
+    """Lines of styled parts, none of which is broken; `start` comes before the first."""
+    from rich.cells import cell_len  # only a terminal needs it
+
+    lines = [f"{indent if start is None else start}{parts[0]}"]
     for part in parts[1:]:
-        if len(lines[-1]) + len(part) + 2 <= width:
-            lines[-1] += f"  {part}"
+        longer = f"{lines[-1]}{_GAP}{part}"
+        if cell_len(click.unstyle(longer)) <= width:
+            lines[-1] = longer
         else:
-            lines.append(f"{_INDENT}{part}")
+            lines.append(f"{indent}{part}")
     return lines
 
 

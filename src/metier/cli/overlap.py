@@ -136,8 +136,8 @@ def _rows(found: Overlap, limit: int) -> Iterator[list[str]]:
 
 
 def _view(found: Overlap, limit: int, width: int) -> Iterator[str]:
-    pairs = counted(len(found.overlaps), "pair")
-    yield _title(counted(found.skills, "skill"), f"{pairs} from {found.least:g} of overlap")
+    pairs = counted(len(found.overlaps), "pair overlaps", "pairs overlap")
+    yield _title(counted(found.skills, "skill"), f"{pairs} by {found.least:g} or more")
     if found.same:
         many = counted(len(found.same), "text")
         yield from ["", _title("same text", f"{many} that skills share: keep one, or say more")]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import click
 
-from metier.cli.layout import one_line, paged, terminal_width, wrapped
+from metier.cli.layout import one_line, packed, paged, terminal_width, wrapped
 from metier.cli.session import Session, complete_names, metier_command
 from metier.errors import UsageError
 from metier.hosts import HOOKED
@@ -15,6 +15,8 @@ from metier.values.which import Chosen, Expectation, RankedDocument, Which
 _SHOWN_WORDS = 8
 _SHOWN_SKILLS, _SHOWN_BESIDE_EXPECTED = 5, 2
 _WORTH_SAYING = 0.5
+_BELOW = "      "
+"""The indent of what follows a name."""
 _SILENT = "hooks name no skill of this workspace yet: run 'metier trust' to allow it"
 
 
@@ -74,7 +76,8 @@ def command(
         for row in _rows(answers[0]):
             click.echo("\t".join(map(one_line, row)))
     notes = [] if each else answers[0].notes
-    for note in notes if may_speak else [*notes, _SILENT]:
+    is_silent = not may_speak and any(map(_names_workspace, answers))
+    for note in [*notes, _SILENT] if is_silent else notes:
         session.note(note)
     if any(map(_comes, answers)):
         return 0
@@ -99,6 +102,10 @@ def _tasks(session: Session, task: str | None, each: bool) -> list[str]:
 
 def _names(answer: Which) -> list[str]:
     return list(map(answer.label, answer.named))
+
+
+def _names_workspace(answer: Which) -> bool:
+    return any(one.origin != "user" for one in answer.named)
 
 
 def _comes(answer: Which) -> bool:
@@ -180,12 +187,16 @@ def _view(answer: Which, width: int) -> list[str]:
 
 def _other_lines(answer: Which, width: int) -> list[str]:
     """Cards, abilities and agents. A question about one skill is answered without them."""
-    lines = _chosen_lines("cards", answer.cards) + _chosen_lines("abilities", answer.abilities)
+    lines = [
+        *_chosen_lines("cards", answer.cards, width),
+        *_chosen_lines("abilities", answer.abilities, width),
+    ]
     if answer.agents:
         lines += ["", _title("agents", "")]
     for match in answer.agents:
-        lines.append(f"  {_mark(bool(match.parts))} {match.agent_id}  {match.confidence:.2f}")
-        lines += wrapped(_reasons(match), width, "      ")
+        parts = [one_line(match.agent_id), f"{match.confidence:.2f}"]
+        lines += packed(parts, width, _BELOW, f"  {_mark(bool(match.parts))} ")
+        lines += wrapped(_reasons(match), width, _BELOW)
     return lines
 
 
@@ -199,18 +210,18 @@ def _mark(comes: bool) -> str:
 
 def _skill_lines(ranked: RankedDocument, comes: bool, answer: Which, width: int) -> list[str]:
     shown = {name: round(value, 2) for name, value in ranked.parts.items()}
-    parts = "  ".join(f"{name} {value:.2f}" for name, value in shown.items() if value)
+    parts = [f"{name} {value:.2f}" for name, value in shown.items() if value]
     figure = f"{ranked.evidence:.2f} {_gauge(ranked.evidence, answer.threshold)}"
     name = click.style(one_line(answer.label(ranked)), bold=comes)
-    lines = [f"  {_mark(comes)} {name}  {figure}  {parts}"]
+    lines = packed([name, figure, *parts], width, _BELOW, f"  {_mark(comes)} ")
     for text in _why(ranked, answer):
-        lines += wrapped(text, width, "      ")
+        lines += wrapped(text, width, _BELOW)
     return lines
 
 
 def _gauge(evidence: float, threshold: float) -> str:
-    """Ten cells; the threshold is at the fifth."""
-    full = min(10, max(0, round(5 * evidence / threshold))) if threshold > 0 else 10
+    """Ten cells; the five before the threshold are full only if it is reached."""
+    full = min(10, max(0, int(5 * (evidence / threshold)))) if threshold > 0 else 10
     cells = "█" * full + "░" * (10 - full)
     return f"{cells[:5]}│{cells[5:]}"
 
@@ -232,12 +243,12 @@ def _why(ranked: RankedDocument, answer: Which) -> list[str]:
     return lines
 
 
-def _chosen_lines(title: str, found: Sequence[Chosen]) -> list[str]:
+def _chosen_lines(title: str, found: Sequence[Chosen], width: int) -> list[str]:
     lines = ["", _title(title, "")] if found else []
     for one in found:
         limit = f" of {one.threshold:g}" if one.threshold is not None else ""
-        why = f"  {one.reason}" if one.reason else ""
-        lines.append(f"  {_mark(one.comes)} {one_line(one.id)}  {one.score:.2f}{limit}{why}")
+        parts = [one_line(one.id), f"{one.score:.2f}{limit}", one_line(one.reason)]
+        lines += packed([*filter(None, parts)], width, _BELOW, f"  {_mark(one.comes)} ")
     return lines
 
 

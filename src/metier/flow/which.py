@@ -8,7 +8,6 @@ from metier.core.encoders import EncoderError
 from metier.core.nearest import did_you_mean
 from metier.core.ranked import CHANCE_EVIDENCE, OWN_EVIDENCE
 from metier.core.ranking import (
-    BY_WORDS,
     COSINE_EVIDENCE,
     Ranked,
     Task,
@@ -71,13 +70,14 @@ def which_comes(
         store, question, config.skill_threshold, config.skill_suggestions, shown, encoding
     )
     skills = finder.skills()
+    named = [one for one in skills[: config.skill_suggestions] if one.fires]
     return Which(
         task=question.task,
         threshold=config.skill_threshold,
         host=host,
         skills=skills[: question.limit],
-        named=[one for one in skills[: config.skill_suggestions] if one.fires],
-        notes=[_UNTRUSTED] if any(one.origin == "untrusted" for one in skills) else [],
+        named=named,
+        notes=[_UNTRUSTED] if any(one.origin == "untrusted" for one in named) else [],
         most=config.skill_suggestions,
         expectation=None if expected is None else finder.expectation(expected),
         meaning=finder.meaning,
@@ -118,20 +118,31 @@ def agent_notes(
         return []
     content = [word for word in dict.fromkeys(words(task)) if word not in STOP_WORDS]
     said = [word for word in content if not ASKING.intersection(terms(word))][:_WORDS_OF_A_NOTE]
+    would = f"; keywords that would match: {', '.join(said)}" if said else ""
     found = []
     for match in matches:
         selection = known.get(match.agent_id)
         if selection is None or {"exampleTasks", "keyword"} & match.parts.keys():
             continue
         if not match.parts:
-            would = f": as keywords these would match: {', '.join(said)}" if said else ""
-            return [f"no example task or keyword of an agent matched{would}"]
+            return [f"no agent has an example task or keyword like this task{would}"]
         has = [*(selection.get("exampleTasks") or ()), *(selection.get("keywords") or ())]
         what = f"; it has: {', '.join(has[:_WORDS_OF_A_NOTE])}" if has else ""
-        would = f"; as keywords these would match: {', '.join(said)}" if said else ""
-        text = f"no example task or keyword of '{match.agent_id}' matched{what}{would}"
-        found.append(text)
+        lacks = f"'{match.agent_id}' has no example task or keyword like this task"
+        found.append(f"{lacks}{what}{would}")
     return found
+
+
+def _ahead(first: RankedDocument, own: RankedDocument, *, is_candidate: bool) -> str:
+    """What puts the first skill before another; only scores of candidates compare."""
+    more = round(first.evidence - own.evidence, 2)
+    if more > 0:
+        return f", with {more:.2f} more evidence"
+    if not is_candidate:
+        return ""
+    if first.score == own.score:
+        return ", with the same evidence and score: the path decides"
+    return f", with {'the same evidence and' if more == 0 else 'less evidence but'} a higher score"
 
 
 class SkillQuestion(NamedTuple):
@@ -327,10 +338,9 @@ class SkillFinder:
         if own.against:
             found.append(f"it says that it is not for: {', '.join(own.against)}")
         if not index and not is_out:
-            found.append(f"its words are not among the best {BY_WORDS}")
+            found.append("too few words of the task are in its name or description to rank it")
         if first is not None:
-            more = first.evidence - own.evidence
-            ahead = f", with {more:.2f} more evidence" if more > 0 else ""
+            ahead = _ahead(first, own, is_candidate=bool(index))
             fires = "it fires, at " if own.fires and not found else ""
             at = f"{fires}place {index}: " if index else ""
             found.append(f"{at}'{first.label([own])}' is first{ahead}")

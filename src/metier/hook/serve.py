@@ -94,7 +94,7 @@ def _warn(journal: Journal, workspace: str) -> None:
     is_due = is_silent or _MOVED & os.environ.keys()
     lines = ignored_folders(workspace=journal.workspace) if is_due else []
     if is_silent:
-        lines.append("only your own skills and cards are used, not those of this workspace")
+        lines.append("only your own skills and cards are used until you run 'metier trust' here")
     if lines and sys.stderr is not None:
         sys.stderr.write("".join(f"metier: {line}\n" for line in lines))
 
