@@ -191,6 +191,16 @@ def test_excluded_files_are_not_checked(
     assert sorted({one["path"].split("/")[1] for one in result.data}) == left
 
 
+@pytest.mark.parametrize("paths", [[], ["."]])
+def test_files_beside_documents_can_be_excluded(
+    mixed: Workspace, lint: Lint, paths: list[str]
+) -> None:
+    mixed.write(".claude-plugin/plugin.json", '{"name": "p", "skills": ["./gone"]}')
+    excluding = ("--select", "PL", "--exclude", ".claude-plugin")
+    assert codes(lint("--json", "--select", "PL", *paths)) == ["PL002"]
+    assert codes(lint("--json", *excluding, *paths)) == []
+
+
 def test_a_named_file_can_be_excluded_too(mixed: Workspace, lint: Lint) -> None:
     assert codes(lint("--json", "--exclude", "skills/a", "./skills")) == ["SK301", "FM104"]
 

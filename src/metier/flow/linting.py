@@ -158,6 +158,8 @@ class Linter:
             linted.add(1, findings_of_file(path, config, workspace, self._named_of_all))
         if self._request.owned is not None:
             linted.keep(self._files, lambda path: self._is_owned(self._inside(path)))
+        if self._request.exclude:  # documents are excluded already: this is for what is beside them
+            linted.keep(self._files, lambda path: not self._is_excluded(path))
         return linted
 
     def has_folders(self) -> bool:
