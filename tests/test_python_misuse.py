@@ -183,9 +183,12 @@ WRONG_USES: dict[str, tuple[Call, str]] = {
     ),
     "a kind of documents": (
         lambda c: c.row(wrong("skil"), "sql"),
-        "'kind' must be one of skill, ability, card, agent, not the text 'skil'",
+        "'kind' must be one of skill, ability, card, agent, not the string 'skil'",
     ),
-    "a name of a document": (lambda c: c.row("skill", wrong(None)), "'wanted' must be a text, not"),
+    "a name of a document": (
+        lambda c: c.row("skill", wrong(None)),
+        "'wanted' must be a string, not",
+    ),
     "names of several": (
         lambda c: c.names(wrong("skills")),
         "'kind' must be one of skill, ability",
@@ -196,21 +199,21 @@ WRONG_USES: dict[str, tuple[Call, str]] = {
     ),
     "a page after a number": (
         lambda c: c.page("skill", limit=1, after=wrong(4)),
-        "'after' must be a text, not 4",
+        "'after' must be a string, not 4",
     ),
-    "a search": (lambda c: c.skills(search=wrong(4)), "'search' must be a text or None, not 4"),
+    "a search": (lambda c: c.skills(search=wrong(4)), "'search' must be a string or None, not 4"),
     "providers of a number": (
         lambda c: c.providers(wrong(5)),
-        "'capability' must be a text, not 5",
+        "'capability' must be a string, not 5",
     ),
     "a document by its name": (
         lambda c: c.document(wrong("sql")),
-        "'row' must be a Row, such as catalog.row('skill', NAME), not the text 'sql'",
+        "'row' must be a Row, such as catalog.row('skill', NAME), not the string 'sql'",
     ),
     "agents that name a name": (lambda c: c.agents_naming(wrong("sql")), "'skill' must be a Row, "),
     "the agents that fit, up to a text": (
         lambda c: c.select_agents("x", wrong("3")),
-        "'limit' must be a whole number from 1 on, not the text '3'",
+        "'limit' must be a whole number from 1 on, not the string '3'",
     ),
     "an overlap of a text": (
         lambda c: c.overlap(least=wrong("x")),
@@ -227,18 +230,18 @@ WRONG_USES: dict[str, tuple[Call, str]] = {
     "a context below 0": (lambda c: c.listing("claude-code", -1), "whole number from 1 on, not -1"),
     "cases of texts": (
         lambda c: c.evaluate(cases=wrong(["x"])),
-        "'cases' must be a list of EvalCase; the text 'x' is in it",
+        "'cases' must be a list of EvalCase; the string 'x' is in it",
     ),
     "evaluation files in a text": (
         lambda c: c.evaluate("cases.json"),
-        "'files' must be a list of texts, not the text 'cases.json'",
+        "'files' must be a list of strings, not the string 'cases.json'",
     ),
     "the report of a number": (lambda c: c.keep_report(wrong(3)), "what catalog.resolve returned"),
     "usage of nothing": (lambda c: c.usage(wrong(None)), "'question' must be a metier.types.Usage"),
     "a folder that is a number": (lambda _: load_abilities(wrong(3)), "'directory' must be a path"),
     "abilities in a text": (
         lambda _: abilities_for_task(wrong("x"), "y"),
-        "'abilities' must be a list of Ability, not the text 'x'",
+        "'abilities' must be a list of Ability, not the string 'x'",
     ),
     "an injection of nothing": (
         lambda _: inject_abilities(wrong(None)),
@@ -255,11 +258,11 @@ WRONG_USES: dict[str, tuple[Call, str]] = {
     ),
     "a host that is a number": (
         lambda c: c.resolve(["a"], host=wrong(5)),
-        "'host' must be a text o",
+        "'host' must be a string o",
     ),
     "a type of session": (
         lambda c: c.inject("x", session_type="bogus"),
-        "'session_type' must be one of main, isolated, not the text 'bogus'",
+        "'session_type' must be one of main, isolated, not the string 'bogus'",
     ),
     "a time limit in a text": (
         lambda _: tool(timeout=wrong("x")),

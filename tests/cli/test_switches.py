@@ -199,7 +199,7 @@ def test_one_unknown_skill_among_several_writes_nothing(
 ) -> None:
     file = set_up(CASES[0], workspace, empty_home)
     refused = run_here(workspace.root, "disable", "alpha", "delta", "--host", "claude-code")
-    assert (refused.returncode, refused.stdout) == (1, "")
+    assert (refused.returncode, refused.stdout) == (2, "")
     assert "delta" in refused.stderr
     assert not file.exists()
 
@@ -292,7 +292,7 @@ def test_a_host_with_front_matter_only_says_what_to_write(
 def test_an_unknown_skill_gets_a_suggestion(workspace: Workspace) -> None:
     workspace.skill("alpha", "Rotate the keys", folder=".claude/skills/alpha")
     refused = run_here(workspace.root, "disable", "alhpa")
-    assert refused.returncode == 1
+    assert refused.returncode == 2
     assert "alpha" in refused.stderr
 
 
