@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,17 @@ def catalog(metier_workspace: Workspace) -> Catalog:
 
 def double(number: int) -> int:
     return 2 * number
+
+
+@dataclass
+class Unfinished:
+    """Has a field of a type that is nowhere."""
+
+    order: "Nowhere"  # type: ignore[name-defined]  # noqa: F821
+
+
+def unfinished(what: Unfinished) -> int:
+    return id(what)
 
 
 class Numbers:
@@ -93,6 +105,10 @@ WRONG_USES: dict[str, tuple[Call, str]] = {
     ),
     "a profile that is added": (lambda c: c.add(wrong({})), "'agent' must be an Agent, not a dict"),
     "a run id that is None": (lambda c: c.resume_sync(wrong(None)), "'run_id' must be a string"),
+    "a resume with a number": (lambda c: c.resume_sync("x", model=wrong(5)), A_MODEL),
+    "a stream of no run": (lambda c: c.stream_resume(wrong(None)), "'run_id' must be a string"),
+    "a cancelled number": (lambda c: c.cancel(wrong(5)), "'run_id' must be a string"),
+    "consent to a list": (lambda c: c.allow_tools(wrong(["a"])), "'names' must be a string"),
     "a run inside a loop": (
         lambda c: asyncio.run(_in_a_loop(lambda: c.run_sync(CLERK, "x"))),
         "cannot be called inside a running event loop",
@@ -106,6 +122,14 @@ WRONG_USES: dict[str, tuple[Call, str]] = {
     "a class as a tool": (lambda _: Agent("a", "b", tools=[Numbers]), "the class Numbers is in it"),
     "a lambda": (lambda _: Agent("a", "b", tools=[lambda: 1]), "not a valid tool name"),
     "a tool with *args": (lambda _: Agent("a", "b", tools=[print]), "the function 'print' takes"),
+    "a method without its object": (
+        lambda _: Agent("a", "b", tools=[Numbers.respond]),
+        "'Numbers.respond' is a method without its object",
+    ),
+    "a type that is not there": (
+        lambda _: Agent("a", "b", tools=[unfinished]),
+        "a parameter of the function 'unfinished': its type needs another that is not defined",
+    ),
     "@tool of a text": (lambda _: wrong(tool)("name"), "must be a function, not the string 'name'"),
     "@tool of a built-in": (lambda _: tool(len), "the function 'len' cannot be marked as a tool"),
     "a name that is a number": (lambda _: tool(name=wrong(5)), "'name' must be a string or None"),
@@ -183,9 +207,12 @@ WRONG_USES: dict[str, tuple[Call, str]] = {
     ),
     "a kind of documents": (
         lambda c: c.row(wrong("skil"), "sql"),
-        "'kind' must be one of skill, ability, card, agent, not the text 'skil'",
+        "'kind' must be one of skill, ability, card, agent, not the string 'skil'",
     ),
-    "a name of a document": (lambda c: c.row("skill", wrong(None)), "'wanted' must be a text, not"),
+    "a name of a document": (
+        lambda c: c.row("skill", wrong(None)),
+        "'wanted' must be a string, not",
+    ),
     "names of several": (
         lambda c: c.names(wrong("skills")),
         "'kind' must be one of skill, ability",
@@ -196,21 +223,21 @@ WRONG_USES: dict[str, tuple[Call, str]] = {
     ),
     "a page after a number": (
         lambda c: c.page("skill", limit=1, after=wrong(4)),
-        "'after' must be a text, not 4",
+        "'after' must be a string, not 4",
     ),
-    "a search": (lambda c: c.skills(search=wrong(4)), "'search' must be a text or None, not 4"),
+    "a search": (lambda c: c.skills(search=wrong(4)), "'search' must be a string or None, not 4"),
     "providers of a number": (
         lambda c: c.providers(wrong(5)),
-        "'capability' must be a text, not 5",
+        "'capability' must be a string, not 5",
     ),
     "a document by its name": (
         lambda c: c.document(wrong("sql")),
-        "'row' must be a Row, such as catalog.row('skill', NAME), not the text 'sql'",
+        "'row' must be a Row, such as catalog.row('skill', NAME), not the string 'sql'",
     ),
     "agents that name a name": (lambda c: c.agents_naming(wrong("sql")), "'skill' must be a Row, "),
     "the agents that fit, up to a text": (
         lambda c: c.select_agents("x", wrong("3")),
-        "'limit' must be a whole number from 1 on, not the text '3'",
+        "'limit' must be a whole number from 1 on, not the string '3'",
     ),
     "an overlap of a text": (
         lambda c: c.overlap(least=wrong("x")),
@@ -227,18 +254,18 @@ WRONG_USES: dict[str, tuple[Call, str]] = {
     "a context below 0": (lambda c: c.listing("claude-code", -1), "whole number from 1 on, not -1"),
     "cases of texts": (
         lambda c: c.evaluate(cases=wrong(["x"])),
-        "'cases' must be a list of EvalCase; the text 'x' is in it",
+        "'cases' must be a list of EvalCase; the string 'x' is in it",
     ),
     "evaluation files in a text": (
         lambda c: c.evaluate("cases.json"),
-        "'files' must be a list of texts, not the text 'cases.json'",
+        "'files' must be a list of strings, not the string 'cases.json'",
     ),
     "the report of a number": (lambda c: c.keep_report(wrong(3)), "what catalog.resolve returned"),
     "usage of nothing": (lambda c: c.usage(wrong(None)), "'question' must be a metier.types.Usage"),
     "a folder that is a number": (lambda _: load_abilities(wrong(3)), "'directory' must be a path"),
     "abilities in a text": (
         lambda _: abilities_for_task(wrong("x"), "y"),
-        "'abilities' must be a list of Ability, not the text 'x'",
+        "'abilities' must be a list of Ability, not the string 'x'",
     ),
     "an injection of nothing": (
         lambda _: inject_abilities(wrong(None)),
@@ -255,11 +282,11 @@ WRONG_USES: dict[str, tuple[Call, str]] = {
     ),
     "a host that is a number": (
         lambda c: c.resolve(["a"], host=wrong(5)),
-        "'host' must be a text o",
+        "'host' must be a string o",
     ),
     "a type of session": (
         lambda c: c.inject("x", session_type="bogus"),
-        "'session_type' must be one of main, isolated, not the text 'bogus'",
+        "'session_type' must be one of main, isolated, not the string 'bogus'",
     ),
     "a time limit in a text": (
         lambda _: tool(timeout=wrong("x")),
