@@ -246,6 +246,7 @@ def test_after_the_edits_no_task_collides(rivals: Workspace) -> None:
     texts = {"invoice-tables": PDFS, "scan-tables": SCANS}
     pair = only(overlap(rivals))
     assert pair.separates
+    assert pair.collisions
     assert {edit.skill for edit in pair.edits} == texts.keys()
     edited(rivals, pair, texts)
     with Catalog.open(rivals.root) as catalog:
