@@ -114,7 +114,7 @@ def test_a_skill_that_only_its_user_starts_does_not_compete(filled: Workspace) -
     filled.skill("copied", f"{SUBJECTS[0]} Fast.", extra="disable-model-invocation: true")
     found = overlap(filled, "copied")
     assert (found.skills, found.pairs) == (len(SUBJECTS), [])
-    assert found.notes == ["'copied' is not compared: only its user starts it"]
+    assert found.notes == ["'copied' is not compared: only the user starts it"]
 
 
 def test_a_shadowed_copy_does_not_compete(filled: Workspace) -> None:
