@@ -117,9 +117,12 @@ WRONG_USES: dict[str, tuple[Call, str]] = {
     "one tool": (lambda _: Agent("a", "b", tools=wrong(double)), f"{TOOLS}, not a function"),
     "the result of a tool": (
         lambda _: Agent("a", "b", tools=wrong([double(2)])),
-        f"{TOOLS}; 4 is in it",
+        f"{TOOLS}; it contains 4",
     ),
-    "a class as a tool": (lambda _: Agent("a", "b", tools=[Numbers]), "the class Numbers is in it"),
+    "a class as a tool": (
+        lambda _: Agent("a", "b", tools=[Numbers]),
+        "it contains the class Numbers",
+    ),
     "a lambda": (lambda _: Agent("a", "b", tools=[lambda: 1]), "not a valid tool name"),
     "a tool with *args": (lambda _: Agent("a", "b", tools=[print]), "the function 'print' takes"),
     "a method without its object": (
@@ -154,7 +157,7 @@ WRONG_USES: dict[str, tuple[Call, str]] = {
     "a state of runs": (lambda c: c.runs(state=wrong("done")), "'state' must be one of pending, r"),
     "no limit of runs": (
         lambda c: c.runs(limit=wrong(None)),
-        "'limit' must be a whole number from",
+        "'limit' must be a whole number of at least",
     ),
     "runs of an Agent": (
         lambda c: c.runs(agent=wrong(CLERK)),
@@ -164,7 +167,7 @@ WRONG_USES: dict[str, tuple[Call, str]] = {
         lambda c: c.run_result(wrong(5)),
         "'run_id' must be a string, not 5",
     ),
-    "a limit of reports": (lambda c: c.reports(-1), "'limit' must be a whole number from 0 on"),
+    "a limit of reports": (lambda c: c.reports(-1), "'limit' must be a whole number of at least 0"),
     "a report that is None": (
         lambda c: c.report(wrong(None)),
         "'report_id' must be a string, not No",
@@ -176,7 +179,7 @@ WRONG_USES: dict[str, tuple[Call, str]] = {
         lambda c: c.resolve("web-search"),
         "'requires' must be a list of strings, not the string 'web-search'",
     ),
-    "a capability of a number": (lambda c: c.resolve(wrong([5])), "list of strings; 5 is in it"),
+    "a capability of a number": (lambda c: c.resolve(wrong([5])), "list of strings; it contains 5"),
     "a mode": (lambda c: c.resolve(["a"], mode=wrong("fast")), "'mode' must be one of strict, bes"),
     "a policy of numbers": (
         lambda c: c.resolve(["a"], policy=wrong({"min-total-score": 0.5})),
@@ -194,7 +197,7 @@ WRONG_USES: dict[str, tuple[Call, str]] = {
     ),
     "messages with roles": (
         lambda c: c.inject(wrong([{"role": "user", "content": "x"}])),
-        "'messages' must be a string or a list of strings; a dict is in it",
+        "'messages' must be a string or a list of strings; it contains a dict",
     ),
     "core abilities in a text": (lambda c: c.inject("x", core="style"), "'core' must be a list of"),
     "a budget in a text": (
@@ -219,7 +222,7 @@ WRONG_USES: dict[str, tuple[Call, str]] = {
     ),
     "a page of nothing": (
         lambda c: c.page("skill", limit=0),
-        "'limit' must be a whole number from",
+        "'limit' must be a whole number of at least",
     ),
     "a page after a number": (
         lambda c: c.page("skill", limit=1, after=wrong(4)),
@@ -237,7 +240,7 @@ WRONG_USES: dict[str, tuple[Call, str]] = {
     "agents that name a name": (lambda c: c.agents_naming(wrong("sql")), "'skill' must be a Row, "),
     "the agents that fit, up to a text": (
         lambda c: c.select_agents("x", wrong("3")),
-        "'limit' must be a whole number from 1 on, not the string '3'",
+        "'limit' must be a whole number of at least 1, not the string '3'",
     ),
     "an overlap of a text": (
         lambda c: c.overlap(least=wrong("x")),
@@ -249,12 +252,15 @@ WRONG_USES: dict[str, tuple[Call, str]] = {
     ),
     "a context in a text": (
         lambda c: c.listing("claude-code", context=wrong("x")),
-        "'context' must be a whole number from 1 on",
+        "'context' must be a whole number of at least 1",
     ),
-    "a context below 0": (lambda c: c.listing("claude-code", -1), "whole number from 1 on, not -1"),
+    "a context below 0": (
+        lambda c: c.listing("claude-code", -1),
+        "whole number of at least 1, not -1",
+    ),
     "cases of texts": (
         lambda c: c.evaluate(cases=wrong(["x"])),
-        "'cases' must be a list of EvalCase; the string 'x' is in it",
+        "'cases' must be a list of EvalCase; it contains the string 'x'",
     ),
     "evaluation files in a text": (
         lambda c: c.evaluate("cases.json"),
@@ -275,7 +281,10 @@ WRONG_USES: dict[str, tuple[Call, str]] = {
         lambda c: c.resolve(["a"], depth=wrong("2")),
         "'depth' must be a whole nu",
     ),
-    "a depth below 0": (lambda c: c.resolve(["a"], depth=-1), "a whole number from 0 on, not -1"),
+    "a depth below 0": (
+        lambda c: c.resolve(["a"], depth=-1),
+        "a whole number of at least 0, not -1",
+    ),
     "only one skill, in a text": (
         lambda c: c.resolve(["a"], only="sql"),
         "'only' must be a list of",
@@ -300,7 +309,10 @@ WRONG_USES: dict[str, tuple[Call, str]] = {
     "a root that is a number": (lambda _: Catalog.open(wrong(5)), "'root' must be a path, not 5"),
     "an application without a catalog": (lambda _: asgi_app(wrong(".")), "must be an open Catalog"),
     "a host in a text": (lambda c: asgi_app(c, allow_hosts="example.org"), "'allow_hosts' must be"),
-    "no requests at once": (lambda c: asgi_app(c, max_requests=0), "whole number from 1 on, not 0"),
+    "no requests at once": (
+        lambda c: asgi_app(c, max_requests=0),
+        "whole number of at least 1, not 0",
+    ),
     "a script in a text": (lambda _: ScriptedModel("hello"), "'replies' must be a list of replies"),
     "a script of numbers": (
         lambda _: ScriptedModel(wrong([5])),

@@ -3,7 +3,7 @@
     MetierError                   base class of all others
     ├── UsageError                invalid argument; nothing was done           exit 2
     ├── ConfigError               invalid setting; nothing was done            exit 2
-    ├── NotFoundError             what was named is not there                  exit 2
+    ├── NotFoundError             what was named does not exist                exit 2
     ├── TrustError                the workspace is not trusted for this        exit 3
     ├── InvalidDocumentError      a strict load found errors in a document     exit 1
     ├── ContractError             unusable DCI contract                        exit 1

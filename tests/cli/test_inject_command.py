@@ -148,7 +148,7 @@ def array(items: dict[str, Any]) -> dict[str, Any]:
 TEXT, NUMBER, COUNT = {"type": "string"}, {"type": "number"}, {"type": "integer", "minimum": 0}
 BOOLEAN = {"type": "boolean"}
 PARTS = ("core", "tags", "category", "keywords", "priority")
-REASON = "skipped: 'rival' and 'style' exclude each other"
+REASON = "skipped: 'rival' and 'style' conflict"
 SCORED = record(
     abilityId=TEXT,
     score=NUMBER,

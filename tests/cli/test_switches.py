@@ -98,7 +98,7 @@ def test_a_skill_is_off_for_its_host_and_enable_restores_every_character(
     assert "switched off" in listed.stdout or "alpha" not in listed.stdout.split("gamma")[0]
     again = run_here(workspace.root, "disable", "alpha", "--host", case.host)
     assert (again.returncode, again.stdout) == (0, "")
-    assert "is off in" in again.stderr
+    assert "is already off in" in again.stderr
     as_json = run_here(workspace.root, "disable", "alpha", "--host", case.host, "--json")
     assert json.loads(as_json.stdout) == []
     back = run_here(workspace.root, "enable", "alpha", "--host", case.host)
@@ -136,7 +136,7 @@ def test_a_skill_is_switched_by_what_the_host_calls_it(
     assert done.returncode == 0, done.stderr
     assert json.loads(file.read_text()) == {"skillOverrides": {called: "off"}}
     again = run_here(workspace.root, "disable", called, "--host", "claude-code")
-    assert "is off in Claude Code already" in again.stderr
+    assert "is already off in Claude Code" in again.stderr
     assert run_here(workspace.root, "enable", called).returncode == 0
     assert not file.exists()
 

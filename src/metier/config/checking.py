@@ -272,7 +272,7 @@ def _team(key: str, entry: Mapping[str, Any], source: str) -> Team:
 
 
 def _rules(table: Mapping[str, Any], source: str) -> tuple[RuleSetting, ...]:
-    """A table `[lint.rules.CODE]` for each rule of one's own."""
+    """A table `[lint.rules.CODE]` for each user-defined rule."""
     return tuple(_rule(code, entry, source) for code, entry in table.items())
 
 

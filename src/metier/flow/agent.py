@@ -161,5 +161,5 @@ def _name(tool: str | Tool | Function) -> str:
     if isinstance(tool, str):
         return tool
     if isinstance(tool, type) or (not callable(tool) and not isinstance(tool, Tool)):
-        raise UsageError(f"'tools' must be {_TOOLS}; {described(tool)} is in it")
+        raise UsageError(f"'tools' must be {_TOOLS}; it contains {described(tool)}")
     return tool.name if isinstance(tool, Tool) else tool_of(tool).name

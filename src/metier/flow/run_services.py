@@ -63,7 +63,7 @@ class KnownAgents:
         row = next((one for one in self._stored() if one.agent_id == agent.id), None)
         if row is not None and row.path:
             raise UsageError(
-                f"there is an agent '{agent.id}' already", where=row.path, hint="use another id"
+                f"there is already an agent '{agent.id}'", where=row.path, hint="use another id"
             )
         known = self.added.get(agent.id)
         if known is None or known.agent is not agent:

@@ -53,7 +53,7 @@ class ToolExecutor:
 
     def __init__(self, *, consent: Consent | Collection[str] = ()) -> None:
         if isinstance(consent, str):
-            raise UsageError("'consent' takes a collection of names or a function, not a text")
+            raise UsageError("'consent' takes a collection of names or a function, not a string")
         self._tools: MutableMapping[str, Tool] = {}
         self._lent: dict[str, list[Tool]] = {}
         self._functions: dict[str, Callable[[], Tool]] = {}
@@ -63,7 +63,7 @@ class ToolExecutor:
         """Add a tool or a function. Raises `UsageError` when its name is taken."""
         added = tool if isinstance(tool, Tool) else tool_of(tool)
         if added.name in self._tools:
-            raise UsageError(f"there is a tool '{added.name}' already", hint="use another name")
+            raise UsageError(f"there is already a tool '{added.name}'", hint="use another name")
         self._tools[added.name] = added
         return added
 
