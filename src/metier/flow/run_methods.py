@@ -91,8 +91,8 @@ class RunMethods:
     ) -> "RunResult":
         """Resume a run without repeating steps that succeeded; if all did, its stored result.
 
-        `model` replaces that of the run and of its agents. A run that was started with an object
-        needs one again. Raises `NotFoundError`, `TrustError`, and `UsageError` for a run that
+        `model` replaces that of the run and of its agents; a run that was started with an object
+        needs it. Raises `NotFoundError`, `TrustError`, and `UsageError` for a run that
         cannot be resumed.
         """
         return await self.agency.resume(run_id, model=model, on_event=on_event)
