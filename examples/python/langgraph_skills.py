@@ -22,10 +22,11 @@ def graph_of(catalog: Catalog, model: BaseChatModel) -> CompiledStateGraph[Messa
         with catalog.another() as own:
             return own.document(own.row("skill", name)).body
 
+    def ask(state: MessagesState) -> dict[str, object]:
+        return {"messages": [bound.invoke(state["messages"])]}
+
     bound = model.bind_tools(tools := [find_skills, read_skill])
-    graph = StateGraph(MessagesState)
-    graph.add_node("ask", lambda state: {"messages": [bound.invoke(state["messages"])]})
-    graph.add_node("tools", ToolNode(tools))
+    graph = StateGraph(MessagesState).add_node("ask", ask).add_node("tools", ToolNode(tools))
     graph.add_conditional_edges("ask", tools_condition)
     graph.add_edge(START, "ask").add_edge("tools", "ask")
     return graph.compile()

@@ -199,10 +199,10 @@ def _without_known(
     parts = [f"{counted(len(reported) - len(new), 'known finding')} hidden ({options.baseline})"]
     gone = baseline.fixed(reported, linter.is_checked)
     if gone:
-        parts.append(f"{counted(gone, 'finding')} of it fixed: --write-baseline drops them")
+        parts.append(f"{counted(gone, 'listed finding')} fixed: --write-baseline drops them")
     session.note_wrapped("; ".join(parts))
     if shown := len(new) - len(baseline.unknown(reported)):
-        findings = f"{counted(shown, 'security finding')} of it reported all the same"
+        findings = f"{counted(shown, 'security finding')} of it reported anyway"
         session.note_wrapped(f"{findings}: a workspace that is not trusted hides none")
     return new
 

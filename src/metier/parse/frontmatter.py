@@ -28,7 +28,7 @@ _INKED = re.compile(rb"[^ \t\r\n]")
 
 HINTS = {
     "FM101": "start the file with a line '---', then keys such as 'description:', then '---'",
-    "FM102": "put a line that holds only '---' after the last key",
+    "FM102": "put a line that contains only '---' after the last key",
     "FM103": "quote the value, or write it as a block with '|'",
     "FM104": "put the value in quotes",
     "FM105": "remove one of the two",
@@ -180,7 +180,7 @@ def _binary(raw: bytes, path: str) -> Issue:
     if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return _issue("FM110", "the file is UTF-16", path)
     at = _line_and_column(raw, raw.index(b"\0"))
-    return _issue("FM111", "the file holds a NUL byte", path, *at)
+    return _issue("FM111", "the file contains a NUL byte", path, *at)
 
 
 def _decode_damaged(
@@ -305,7 +305,7 @@ def _located(problem: "Problem", parts: _Parts, path: str) -> Issue:
     if problem.code == "FM103":
         if problem.message.startswith("did not find expected key") and not _QUOTES & {*parts.yaml}:
             said = "not valid YAML: the indentation is off"
-            return Issue("FM103", said, path, line, column, "indent the lines of a value alike")
+            return Issue("FM103", said, path, line, column, "indent all lines of a value equally")
         return _not_yaml(problem.message, path, line, column)
     return _issue(problem.code, problem.message, path, line, column)
 
