@@ -49,7 +49,7 @@ MEANINGS = {
         " one tag gives 10. Core abilities are always injected"
     ),
     "lint.select": "only these codes or prefixes of codes",
-    "lint.ignore": "all but these",
+    "lint.ignore": "ignore these codes or prefixes of codes",
     "lint.per-file-ignores": (
         'patterns and the codes to ignore there: `"skills/vendor/*" = ["SK"]`'
     ),
@@ -127,7 +127,7 @@ MEANINGS = {
 TABLES = ("teams", "probes", "capabilities", "models", "tools", "mcp", "encoder")
 OF_CARDS = {
     "enabled": "`false` switches cards and hooks off",
-    "maxTokens": "the most tokens that cards take",
+    "maxTokens": "the token limit for cards",
     "confidenceThreshold": "replaces the threshold of every card",
     "forceInclude": "ids of cards that are always injected",
     "exclude": "ids of cards that are never injected, even if forced",
@@ -135,14 +135,14 @@ OF_CARDS = {
     "mode": "`off`, `monitor`, `soft`, `on`",
     "scorer": "how cards are scored: `spec`, `saturating`, `hybrid`, or in Python a registered one",
     "overflow": "after a card that does not fit: `skip` tries the next, `stop` ends",
-    "recentMessages": "how many messages count",
+    "recentMessages": "how many of the latest messages count",
     "softSessionTypes": "the session types in which `soft` injects",
     "budgets": "characters of conversation → tokens, in place of `maxTokens`",
     "skillSuggestions": "how many skills a hook may name",
     "skillThreshold": "the least evidence with which a skill is named: [which](../which.md)",
     "maxInjectionShare": "above this share of requests that inject, hooks switch to `monitor`",
     "refreshAfter": "seconds after which a hook starts a refresh",
-    "compare": "two scorers, each for half of the conversations",
+    "compare": "two scorers to compare, each for half of the conversations",
     "userTier": "compared with `triggers.userTier` of cards",
     "environmentType": "compared with `triggers.environmentType` of cards",
     "sources": (
@@ -158,9 +158,8 @@ overrides `[tool.metier]` in `pyproject.toml`, which overrides `metier/metier.to
 configuration folder (`$XDG_CONFIG_HOME`, else `~/.config`). `--config FILE` replaces all files.
 Each key is taken whole from the first of these that has it; tools, servers, providers, probes and
 mounts are merged by name. An unknown key or a wrong value stops the command with exit code 2
-(`metier hook stats` shows it and continues). A power with a wrong value that is ignored, as in a
-workspace that you have not trusted, is named instead, and stops `metier trust`; `[capabilities]` is
-checked in any case.
+(`metier hook stats` shows it and continues). In a workspace that you have not trusted, a wrong
+value of a power is only named, and stops `metier trust`; `[capabilities]` is always checked.
 
 The class says what a setting does in a workspace that you have not trusted
 ([security](../security.md)). `comfort`: it applies, but only to the workspace's own documents.

@@ -159,7 +159,7 @@ def test_an_ability_whose_file_is_gone_is_left_out_and_as_core_fails_all(desk: D
     [
         ("---\nabilityId: one\npriority: high\n---\nText.\n", "'priority' must be"),
         ("---\nabilityId: one\n", "never closed"),
-        ("---\nabilityId: two\n---\nText.\n", "it has another id now"),
+        ("---\nabilityId: two\n---\nText.\n", "its id has changed"),
         ("", "the file is empty"),
     ],
 )

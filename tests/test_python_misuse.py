@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,17 @@ def catalog(metier_workspace: Workspace) -> Catalog:
 
 def double(number: int) -> int:
     return 2 * number
+
+
+@dataclass
+class Unfinished:
+    """Has a field of a type that is nowhere."""
+
+    order: "Nowhere"  # type: ignore[name-defined]  # noqa: F821
+
+
+def unfinished(what: Unfinished) -> int:
+    return id(what)
 
 
 class Numbers:
@@ -93,6 +105,10 @@ WRONG_USES: dict[str, tuple[Call, str]] = {
     ),
     "a profile that is added": (lambda c: c.add(wrong({})), "'agent' must be an Agent, not a dict"),
     "a run id that is None": (lambda c: c.resume_sync(wrong(None)), "'run_id' must be a string"),
+    "a resume with a number": (lambda c: c.resume_sync("x", model=wrong(5)), A_MODEL),
+    "a stream of no run": (lambda c: c.stream_resume(wrong(None)), "'run_id' must be a string"),
+    "a cancelled number": (lambda c: c.cancel(wrong(5)), "'run_id' must be a string"),
+    "consent to a list": (lambda c: c.allow_tools(wrong(["a"])), "'names' must be a string"),
     "a run inside a loop": (
         lambda c: asyncio.run(_in_a_loop(lambda: c.run_sync(CLERK, "x"))),
         "cannot be called inside a running event loop",
@@ -101,11 +117,22 @@ WRONG_USES: dict[str, tuple[Call, str]] = {
     "one tool": (lambda _: Agent("a", "b", tools=wrong(double)), f"{TOOLS}, not a function"),
     "the result of a tool": (
         lambda _: Agent("a", "b", tools=wrong([double(2)])),
-        f"{TOOLS}; 4 is in it",
+        f"{TOOLS}; it contains 4",
     ),
-    "a class as a tool": (lambda _: Agent("a", "b", tools=[Numbers]), "the class Numbers is in it"),
+    "a class as a tool": (
+        lambda _: Agent("a", "b", tools=[Numbers]),
+        "it contains the class Numbers",
+    ),
     "a lambda": (lambda _: Agent("a", "b", tools=[lambda: 1]), "not a valid tool name"),
     "a tool with *args": (lambda _: Agent("a", "b", tools=[print]), "the function 'print' takes"),
+    "a method without its object": (
+        lambda _: Agent("a", "b", tools=[Numbers.respond]),
+        "'Numbers.respond' is a method without its object",
+    ),
+    "a type that is not there": (
+        lambda _: Agent("a", "b", tools=[unfinished]),
+        "a parameter of the function 'unfinished': its type needs another that is not defined",
+    ),
     "@tool of a text": (lambda _: wrong(tool)("name"), "must be a function, not the string 'name'"),
     "@tool of a built-in": (lambda _: tool(len), "the function 'len' cannot be marked as a tool"),
     "a name that is a number": (lambda _: tool(name=wrong(5)), "'name' must be a string or None"),
@@ -130,7 +157,7 @@ WRONG_USES: dict[str, tuple[Call, str]] = {
     "a state of runs": (lambda c: c.runs(state=wrong("done")), "'state' must be one of pending, r"),
     "no limit of runs": (
         lambda c: c.runs(limit=wrong(None)),
-        "'limit' must be a whole number from",
+        "'limit' must be a whole number of at least",
     ),
     "runs of an Agent": (
         lambda c: c.runs(agent=wrong(CLERK)),
@@ -140,7 +167,7 @@ WRONG_USES: dict[str, tuple[Call, str]] = {
         lambda c: c.run_result(wrong(5)),
         "'run_id' must be a string, not 5",
     ),
-    "a limit of reports": (lambda c: c.reports(-1), "'limit' must be a whole number from 0 on"),
+    "a limit of reports": (lambda c: c.reports(-1), "'limit' must be a whole number of at least 0"),
     "a report that is None": (
         lambda c: c.report(wrong(None)),
         "'report_id' must be a string, not No",
@@ -152,7 +179,7 @@ WRONG_USES: dict[str, tuple[Call, str]] = {
         lambda c: c.resolve("web-search"),
         "'requires' must be a list of strings, not the string 'web-search'",
     ),
-    "a capability of a number": (lambda c: c.resolve(wrong([5])), "list of strings; 5 is in it"),
+    "a capability of a number": (lambda c: c.resolve(wrong([5])), "list of strings; it contains 5"),
     "a mode": (lambda c: c.resolve(["a"], mode=wrong("fast")), "'mode' must be one of strict, bes"),
     "a policy of numbers": (
         lambda c: c.resolve(["a"], policy=wrong({"min-total-score": 0.5})),
@@ -170,7 +197,7 @@ WRONG_USES: dict[str, tuple[Call, str]] = {
     ),
     "messages with roles": (
         lambda c: c.inject(wrong([{"role": "user", "content": "x"}])),
-        "'messages' must be a string or a list of strings; a dict is in it",
+        "'messages' must be a string or a list of strings; it contains a dict",
     ),
     "core abilities in a text": (lambda c: c.inject("x", core="style"), "'core' must be a list of"),
     "a budget in a text": (
@@ -183,34 +210,37 @@ WRONG_USES: dict[str, tuple[Call, str]] = {
     ),
     "a kind of documents": (
         lambda c: c.row(wrong("skil"), "sql"),
-        "'kind' must be one of skill, ability, card, agent, not the text 'skil'",
+        "'kind' must be one of skill, ability, card, agent, not the string 'skil'",
     ),
-    "a name of a document": (lambda c: c.row("skill", wrong(None)), "'wanted' must be a text, not"),
+    "a name of a document": (
+        lambda c: c.row("skill", wrong(None)),
+        "'wanted' must be a string, not",
+    ),
     "names of several": (
         lambda c: c.names(wrong("skills")),
         "'kind' must be one of skill, ability",
     ),
     "a page of nothing": (
         lambda c: c.page("skill", limit=0),
-        "'limit' must be a whole number from",
+        "'limit' must be a whole number of at least",
     ),
     "a page after a number": (
         lambda c: c.page("skill", limit=1, after=wrong(4)),
-        "'after' must be a text, not 4",
+        "'after' must be a string, not 4",
     ),
-    "a search": (lambda c: c.skills(search=wrong(4)), "'search' must be a text or None, not 4"),
+    "a search": (lambda c: c.skills(search=wrong(4)), "'search' must be a string or None, not 4"),
     "providers of a number": (
         lambda c: c.providers(wrong(5)),
-        "'capability' must be a text, not 5",
+        "'capability' must be a string, not 5",
     ),
     "a document by its name": (
         lambda c: c.document(wrong("sql")),
-        "'row' must be a Row, such as catalog.row('skill', NAME), not the text 'sql'",
+        "'row' must be a Row, such as catalog.row('skill', NAME), not the string 'sql'",
     ),
     "agents that name a name": (lambda c: c.agents_naming(wrong("sql")), "'skill' must be a Row, "),
     "the agents that fit, up to a text": (
         lambda c: c.select_agents("x", wrong("3")),
-        "'limit' must be a whole number from 1 on, not the text '3'",
+        "'limit' must be a whole number of at least 1, not the string '3'",
     ),
     "an overlap of a text": (
         lambda c: c.overlap(least=wrong("x")),
@@ -222,23 +252,26 @@ WRONG_USES: dict[str, tuple[Call, str]] = {
     ),
     "a context in a text": (
         lambda c: c.listing("claude-code", context=wrong("x")),
-        "'context' must be a whole number from 1 on",
+        "'context' must be a whole number of at least 1",
     ),
-    "a context below 0": (lambda c: c.listing("claude-code", -1), "whole number from 1 on, not -1"),
+    "a context below 0": (
+        lambda c: c.listing("claude-code", -1),
+        "whole number of at least 1, not -1",
+    ),
     "cases of texts": (
         lambda c: c.evaluate(cases=wrong(["x"])),
-        "'cases' must be a list of EvalCase; the text 'x' is in it",
+        "'cases' must be a list of EvalCase; it contains the string 'x'",
     ),
     "evaluation files in a text": (
         lambda c: c.evaluate("cases.json"),
-        "'files' must be a list of texts, not the text 'cases.json'",
+        "'files' must be a list of strings, not the string 'cases.json'",
     ),
     "the report of a number": (lambda c: c.keep_report(wrong(3)), "what catalog.resolve returned"),
     "usage of nothing": (lambda c: c.usage(wrong(None)), "'question' must be a metier.types.Usage"),
     "a folder that is a number": (lambda _: load_abilities(wrong(3)), "'directory' must be a path"),
     "abilities in a text": (
         lambda _: abilities_for_task(wrong("x"), "y"),
-        "'abilities' must be a list of Ability, not the text 'x'",
+        "'abilities' must be a list of Ability, not the string 'x'",
     ),
     "an injection of nothing": (
         lambda _: inject_abilities(wrong(None)),
@@ -248,18 +281,21 @@ WRONG_USES: dict[str, tuple[Call, str]] = {
         lambda c: c.resolve(["a"], depth=wrong("2")),
         "'depth' must be a whole nu",
     ),
-    "a depth below 0": (lambda c: c.resolve(["a"], depth=-1), "a whole number from 0 on, not -1"),
+    "a depth below 0": (
+        lambda c: c.resolve(["a"], depth=-1),
+        "a whole number of at least 0, not -1",
+    ),
     "only one skill, in a text": (
         lambda c: c.resolve(["a"], only="sql"),
         "'only' must be a list of",
     ),
     "a host that is a number": (
         lambda c: c.resolve(["a"], host=wrong(5)),
-        "'host' must be a text o",
+        "'host' must be a string o",
     ),
     "a type of session": (
         lambda c: c.inject("x", session_type="bogus"),
-        "'session_type' must be one of main, isolated, not the text 'bogus'",
+        "'session_type' must be one of main, isolated, not the string 'bogus'",
     ),
     "a time limit in a text": (
         lambda _: tool(timeout=wrong("x")),
@@ -273,7 +309,10 @@ WRONG_USES: dict[str, tuple[Call, str]] = {
     "a root that is a number": (lambda _: Catalog.open(wrong(5)), "'root' must be a path, not 5"),
     "an application without a catalog": (lambda _: asgi_app(wrong(".")), "must be an open Catalog"),
     "a host in a text": (lambda c: asgi_app(c, allow_hosts="example.org"), "'allow_hosts' must be"),
-    "no requests at once": (lambda c: asgi_app(c, max_requests=0), "whole number from 1 on, not 0"),
+    "no requests at once": (
+        lambda c: asgi_app(c, max_requests=0),
+        "whole number of at least 1, not 0",
+    ),
     "a script in a text": (lambda _: ScriptedModel("hello"), "'replies' must be a list of replies"),
     "a script of numbers": (
         lambda _: ScriptedModel(wrong([5])),

@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 class Catalog(Queries, RunMethods, ReportMethods):
     """The skills, abilities, cards and agents of one workspace.
 
-    Until the user trusts the workspace, only its documents count.
+    Until the user trusts the workspace, only its documents are used.
     """
 
     def __init__(
@@ -91,8 +91,8 @@ class Catalog(Queries, RunMethods, ReportMethods):
     ) -> Self:
         """Open the catalog of the workspace around `root`, or one in memory outside a workspace.
 
-        `trust` is `record` (see `metier trust`), `none`, or the digest of powers. A given
-        `config` counts as a whole. Raises `ConfigError` and `StoreError`.
+        `trust` is `record` (see `metier trust`), `none`, or the digest of powers. A given `config`
+        replaces all settings files. Raises `ConfigError` and `StoreError`.
         """
         return cls.within(open_boundary(root, config, trust), home=home or "")
 
@@ -124,7 +124,7 @@ class Catalog(Queries, RunMethods, ReportMethods):
 
     @classmethod
     def of_user(cls, config: Config | None = None, *, home: str = "") -> Self:
-        """The user's own documents, whatever the workspace. Raises as `open`."""
+        """The user's own documents, in any workspace. Raises as `open`."""
         home, room = home or user_home(os.environ), user_room()
         boundary = Boundary(home, Trust(), config or users_config())
         made = cls(boundary, Store.open(room.file(CATALOG_FILE)), home, room)
@@ -309,7 +309,7 @@ class Catalog(Queries, RunMethods, ReportMethods):
         only: Collection[str] | None = None,
         team: str = "",
     ) -> "Resolution":
-        """Who provides what is required: by `requires`, by the contract of `consumer`, or both.
+        """Choose providers for `requires`, for the contract of `consumer`, or for both.
 
         `policy` overrides the consumer's; `only` names the skills that may be chosen; the skills
         of `team`, by default the consumer's, come first. Raises `UsageError` when nothing is
@@ -405,12 +405,6 @@ class Catalog(Queries, RunMethods, ReportMethods):
         return await self.agency.run(
             agent, task, input=input, model=model, execution=execution, on_event=on_event
         )
-
-    async def resume(
-        self, run_id: str, *, model: "Model | None" = None, on_event: "OnEvent | None" = None
-    ) -> "RunResult":
-        """Resume a run; `model` is the object that it was started with, if it was one."""
-        return await self.agency.resume(run_id, model=model, on_event=on_event)
 
     @cached_property
     def agency(self) -> "Agency":

@@ -3,7 +3,7 @@
     MetierError                   base class of all others
     ├── UsageError                invalid argument; nothing was done           exit 2
     ├── ConfigError               invalid setting; nothing was done            exit 2
-    ├── NotFoundError             what was named is not there                  exit 2
+    ├── NotFoundError             what was named does not exist                exit 2
     ├── TrustError                the workspace is not trusted for this        exit 3
     ├── InvalidDocumentError      a strict load found errors in a document     exit 1
     ├── ContractError             unusable DCI contract                        exit 1
@@ -20,7 +20,10 @@ Problems in *data* are not raised but returned as `Issue` values. Every error ha
 
 
 class MetierError(Exception):
-    """A one-line `message`, a stable `code`, and what to do next (`hint`), also in tracebacks."""
+    """A one-line `message`, a stable `code`, `where` it is, and what to do next (`hint`).
+
+    Tracebacks show all but the code.
+    """
 
     exit_code = 1
     default_code = "METIER_ERROR"
@@ -33,6 +36,8 @@ class MetierError(Exception):
         self.code = code or self.default_code
         self.where = where
         self.hint = hint
+        if where and where not in message:
+            self.add_note(f"where: {where}")
         if hint:
             self.add_note(f"hint: {hint}")
 

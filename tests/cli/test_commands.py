@@ -106,7 +106,7 @@ def test_no_refresh_builds_a_missing_catalog_but_leaves_one_as_it_is(
 def test_refresh_counts_what_is_there_and_what_changed(filled: Workspace, metier: Metier) -> None:
     first = metier("refresh")
     assert first.out.splitlines() == [
-        "3 skills, 2 abilities, 1 card, 1 agent, 1 of them shadowed by another of their name",
+        "3 skills, 2 abilities, 1 card, 1 agent, 1 of them shadowed by another of the same name",
         "7 new, 0 changed, 0 removed, 0 unchanged",
     ]
     assert first.err.startswith("built ")
@@ -493,7 +493,7 @@ def test_lint_counts_what_it_left_out_in_the_users_folders(
     [
         ("name: a\ndescripton: Draws charts from tables.", "write 'description' instead of 'descr"),
         ("name: a\n  description: Draws a chart.", "remove the spaces before the key"),
-        ("name: a\ndescription: |\n    Draws\n  tables", "indent the lines of a value alike"),
+        ("name: a\ndescription: |\n    Draws\n  tables", "indent all lines of a value equally"),
         ("name: a\ndescription: Draws a \x01 chart", "hint: remove it"),
     ],
 )

@@ -193,7 +193,7 @@ def test_schedules_are_added_listed_and_removed(team: Team) -> None:
     removed = team.metier("schedule", "remove", "nightly", "--json")
     follows("schedule", json.loads(removed.stdout))
     assert json.loads(team.metier("schedule", "list", "--json").stdout) == []
-    assert team.metier("schedule", "remove", "nightly").returncode == 1
+    assert team.metier("schedule", "remove", "nightly").returncode == 2
 
 
 @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ def test_schedules_are_added_listed_and_removed(team: Team) -> None:
         (("n", "61 * * * *", "clerk", "t"), "not a cron expression"),
         (("n", "* * * * * *", "clerk", "t"), "not a cron expression"),
         (("n", "* * * * *", "clerk", "t", "--zone", "Mars/Base"), "no time zone 'Mars/Base'"),
-        (("a b", "* * * * *", "clerk", "t"), "cannot be the name"),
+        (("a b", "* * * * *", "clerk", "t"), "is not a valid name"),
     ],
 )
 def test_a_wrong_schedule_is_a_usage_error(team: Team, given: tuple[str, ...], said: str) -> None:

@@ -112,5 +112,5 @@ def test_a_mode_of_the_environment_that_nobody_knows_is_named(
     is_told: bool,
 ) -> None:
     monkeypatch.setenv("METIER_CAPABILITIES", mode)
-    told = "METIER_CAPABILITIES is 'loud', which hooks take as monitor"
+    told = "METIER_CAPABILITIES is 'loud', which hooks treat as monitor"
     assert (told in checks(workspace, capsys)) is is_told

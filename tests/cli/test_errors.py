@@ -370,7 +370,7 @@ def test_a_damaged_catalog_is_built_again_and_the_command_goes_on(
     listed = metier(one.root, "list", *more)
     assert (listed.returncode, listed.stdout) == (0, sound.stdout)
     root = os.path.realpath(one.root)
-    assert listed.stderr == f"the catalog of {root} was damaged and has been built again\n"
+    assert listed.stderr == f"the catalog of {root} was damaged and has been rebuilt\n"
     again = metier(one.root, "list", *more)
     assert (again.returncode, again.stdout, again.stderr) == (0, sound.stdout, "")
 

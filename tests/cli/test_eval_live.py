@@ -242,7 +242,7 @@ def test_runs_show_has_every_try(team: Team) -> None:
         (["--live", "nobody:m"], "no provider of models is called 'nobody'"),
         (["--live", "own:m", "--host", "cursor"], "it is not known what cursor shows the model"),
         (["--live", "own:m", "--format", "junit"], "--live has no format 'junit'"),
-        (["--live", "own:m", "--against", "main"], "without a model only"),
+        (["--live", "own:m", "--against", "main"], "without a model"),
         (["--live", "own:m", "--min-hit1", "0.5"], "minHit1 needs an order of skills"),
         (["--resume", "last"], "there is no live evaluation yet"),
         (["--resume", "last", "evals.yaml"], "--resume takes no files"),

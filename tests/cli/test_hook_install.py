@@ -239,7 +239,7 @@ def test_an_entry_that_comes_back_is_told(hook: Hook, workspace: Workspace) -> N
     hook("install", "codex")
     restored, back, hint = hook("uninstall", "codex").err.splitlines()
     assert restored == f"restored {file}"
-    assert back == "the entry that was there before the installation is back"
+    assert back == "the entry from before the installation is restored"
     assert hint == "    hint: to remove it too, run again: metier hook uninstall codex"
     assert file.read_text() == text
     hook("uninstall", "codex")
@@ -341,7 +341,7 @@ def test_below_a_workspace_that_is_not_marked_it_is_said_where_settings_go(
     for action in ("install", "uninstall"):
         assert run(["hook", action, "claude-code", "--dry-run", "--root", str(deep)]) == 0
         warning, hint, *_ = capsys.readouterr().err.splitlines()
-        assert warning.startswith("warning: this folder counts as a workspace of its own")
+        assert warning.startswith("warning: this folder counts as its own workspace")
         assert warning.endswith(str(plain))
         assert hint == "    hint: run it there, or put an empty metier.toml there"
     (plain / "metier.toml").write_text("")

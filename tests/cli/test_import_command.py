@@ -104,7 +104,7 @@ def test_every_kind_of_document_is_imported_once(foreign: Workspace) -> None:
 def test_what_is_not_mapped_is_said_with_its_reason(foreign: Workspace) -> None:
     rows = {row["target"]: row for row in _import(foreign, "--dry-run") if row["target"]}
     assert rows[".claude/skills/team-review/SKILL.md"]["unmapped"] == [
-        {"key": "color", "reason": "skills have no such key"}
+        {"key": "color", "reason": "skills do not have this key"}
     ]
     assert [one["key"] for one in rows["agents/code-reviewer.md"]["unmapped"]] == ["tools", "model"]
     assert rows["skills/tables/SKILL.md"]["unmapped"][0]["key"] == "alwaysApply"
@@ -121,7 +121,7 @@ def test_the_report_says_what_was_mapped_to_what_and_which_hosts_read_it(
     assert (
         ".claude/commands/team/review.md → .claude/skills/team-review/SKILL.md\n"
         "    kept: description, argument-hint, allowed-tools\n"
-        "    not kept: color: skills have no such key\n"
+        "    not kept: color: skills do not have this key\n"
         "    note: only the user starts it, with /team-review\n"
         f"    read by: metier, {hosts}\n"
     ) in shown
@@ -132,7 +132,10 @@ def test_the_report_says_what_was_mapped_to_what_and_which_hosts_read_it(
         "    read by: metier, Cursor\n"
     ) in shown
     assert "    kept: name as agentId, description\n" in shown
-    assert "abilities/both.md\n    not kept: globs: an ability is not for some files only" in shown
+    assert (
+        "abilities/both.md\n    not kept: globs: an ability cannot be limited to some files"
+        in shown
+    )
     assert "    read by: metier\n" in shown
 
 
@@ -165,7 +168,7 @@ def test_nothing_is_written_with_dry_run_and_nothing_is_replaced(foreign: Worksp
     assert before == {file: file.read_bytes() for file in foreign.root.rglob("*") if file.is_file()}
     foreign.write("agents/code-reviewer.md", "mine")
     rows = {row["source"]: row["reason"] for row in _import(foreign, "--from", "claude-agents")}
-    assert rows == {".claude/agents/reviewer.md": "agents/code-reviewer.md exists already"}
+    assert rows == {".claude/agents/reviewer.md": "agents/code-reviewer.md already exists"}
     assert (foreign.root / "agents/code-reviewer.md").read_text() == "mine"
 
 
@@ -209,8 +212,10 @@ def test_the_file_that_took_the_name_is_said(workspace: Workspace) -> None:
     workspace.write(".claude/commands/team/review.md", "Second.")
     workspace.write("AGENTS.md", "## Tests\n\nOnce.\n\n## Tests\n\nTwice.\n")
     reasons = [row["reason"] for row in _import(workspace, "--dry-run") if row["reason"]]
-    first = ".claude/skills/team-review/SKILL.md is made of .claude/commands/team-review.md already"
-    second = "abilities/tests.md is made of another section already"
+    first = (
+        ".claude/skills/team-review/SKILL.md is already made from .claude/commands/team-review.md"
+    )
+    second = "abilities/tests.md is already made from another section"
     assert reasons == [f"{first}; rename one", f"{second}; rename one"]
 
 

@@ -148,7 +148,7 @@ def array(items: dict[str, Any]) -> dict[str, Any]:
 TEXT, NUMBER, COUNT = {"type": "string"}, {"type": "number"}, {"type": "integer", "minimum": 0}
 BOOLEAN = {"type": "boolean"}
 PARTS = ("core", "tags", "category", "keywords", "priority")
-REASON = "skipped: 'rival' and 'style' exclude each other"
+REASON = "skipped: 'rival' and 'style' conflict"
 SCORED = record(
     abilityId=TEXT,
     score=NUMBER,
@@ -431,7 +431,7 @@ def test_show_says_which_page_it_is_and_that_there_is_no_other(
 
 def test_show_of_an_unknown_ability_names_the_nearest(filled: Workspace, metier: Metier) -> None:
     made = metier("show", "ability", "styl")
-    assert (made.code, made.out) == (1, "")
+    assert (made.code, made.out) == (2, "")
     assert "(ABILITY_NOT_FOUND)" in made.err
     assert made.err.endswith("hint: did you mean 'style'?\n")
 

@@ -179,7 +179,7 @@ def test_json_holds_every_field_of_the_finding(workspace: Workspace, lint: Lint)
             "line": 2,
             "column": 29,
             "message": "'Bad One' below 'web-search' is not a capability name",
-            "hint": "correct it: until then it does not count",
+            "hint": "correct it: until then it is not used",
             "fixable": False,
             "hosts": {"metier": "finds the skill for fewer or other capabilities"},
         }

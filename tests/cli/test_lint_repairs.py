@@ -158,7 +158,7 @@ def test_a_file_that_changed_since_it_was_read_is_not_overwritten(workspace: Wor
     repairs = plan_repairs(reading, issues, lambda _: True)
     file.write_text("changed")
     [(left_alone, reason)] = write_repairs(repairs)
-    assert (left_alone, reason) == (repairs[0], "it changed meanwhile")
+    assert (left_alone, reason) == (repairs[0], "it changed in the meantime")
     assert file.read_text() == "changed"
 
 

@@ -322,7 +322,7 @@ def test_a_baseline_hides_known_findings_until_they_are_fixed(mixed: Workspace, 
     assert "2 known findings hidden (known.json)\n" in new.err
     (mixed.root / "skills/c/SKILL.md").unlink()
     mixed.skill("b", "Does another thing well. Use it when that is needed.")
-    assert "1 finding of it fixed: --write-baseline drops them" in (
+    assert "1 listed finding fixed: --write-baseline drops them" in (
         lint("--baseline", "known.json").err.replace("\n  ", " ")
     )
     assert "1 fixed finding dropped out" in lint("--baseline", "known.json", "--write-baseline").err
@@ -360,7 +360,10 @@ def test_a_damaged_baseline_is_not_replaced_and_the_hint_says_what_to_do(
 ) -> None:
     file = mixed.write("known.json", text)
     result = lint("--baseline", "known.json", "--write-baseline")
-    assert (result.code, "hint: restore it from version control" in result.err) == (2, True)
+    assert (
+        result.code,
+        "hint: restore it from version control, or name another FILE" in result.err,
+    ) == (2, True)
     assert file.read_text() == text
 
 
@@ -418,7 +421,7 @@ def test_a_baseline_in_an_untrusted_workspace_hides_no_security_findings(
     assert run(["lint", "--baseline", "known.json", "--json"]) == 1
     out, err = capsys.readouterr()
     assert [one["code"] for one in json.loads(out)] == ["SZ801"]
-    assert "1 security finding of it reported all the same" in err.replace("\n  ", " ")
+    assert "1 security finding of it reported anyway" in err.replace("\n  ", " ")
     assert run(["lint", "--baseline", str(tmp_path / "mine.json")]) == 0
 
 

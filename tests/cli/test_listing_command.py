@@ -28,7 +28,7 @@ def test_the_block_of_a_host_names_sizes_states_and_a_plan(
     assert "limit 8,000" in out
     assert "60 skills: " in out
     assert "more: --limit" in out
-    assert "greedy plan after which all fit" in out
+    assert "greedy plan that makes all fit" in out
     assert "skillListingBudgetFraction" in out
 
 

@@ -193,7 +193,7 @@ def test_people_are_told_how_to_make_a_workspace_on_standard_error(
     outside.skill("one")
     _, out, err = said("list", "--json")
     assert err == (
-        "note: this is not a workspace: only skill folders are read, and nothing is kept;"
+        "note: this is not a workspace: only skill folders are read, and nothing is stored;"
         " to make this folder a workspace: metier init\n"
     )
     assert [one["name"] for one in json.loads(out)] == ["one"]
@@ -272,7 +272,7 @@ def test_the_doctor_says_that_there_is_no_workspace(outside: Workspace, said: Sa
     assert code == 0
     assert f"none around {outside.root.resolve()}" in out
     assert "metier init makes this folder a workspace" in out
-    assert "nothing is kept" in out
+    assert "nothing is stored" in out
 
 
 def test_the_mcp_server_serves_what_is_there_from_memory(

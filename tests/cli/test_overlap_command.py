@@ -113,7 +113,7 @@ def test_a_skill_that_is_not_compared_is_not_said_to_overlap_with_none(
     filled.skill("manual", SCANS, extra="disable-model-invocation: true")
     ran = overlap("manual")
     assert ran.out == ""
-    assert ran.err.endswith("'manual' is not compared: only its user starts it\n")
+    assert ran.err.endswith("'manual' is not compared: only the user starts it\n")
     assert "'other-1' overlaps with no other by 0.6" in overlap("manual", "other-1").err
 
 
@@ -145,7 +145,7 @@ def test_json_follows_its_schema(overlap: Overlap, filled: Workspace) -> None:
     filled.skill("manual", SCANS, extra="disable-model-invocation: true")
     data = json.loads(overlap("--json", "scan-tables", "manual").out)
     follows("overlap", data)
-    assert data["notes"] == ["'manual' is not compared: only its user starts it"]
+    assert data["notes"] == ["'manual' is not compared: only the user starts it"]
     assert data["pairs"][0]["edits"] is not None
 
 

@@ -91,7 +91,7 @@ def test_rm_refuses_a_delegated_run_and_names_the_other(agents: Agents) -> None:
     refused = agents.metier("runs", "rm", leaf["runId"])
     assert refused.returncode == 2
     assert f"metier runs rm {leaf['parentRunId']}" in refused.stderr
-    assert agents.metier("runs", "rm", "unknown").returncode == 1
+    assert agents.metier("runs", "rm", "unknown").returncode == 2
 
 
 def test_rm_refuses_a_running_run(agents: Agents) -> None:
@@ -152,7 +152,7 @@ def test_the_users_settings_say_how_long_and_a_workspace_cannot(
     agents.write("metier.toml", f"{SETTINGS}\n[state]\nkeep-days = 1\n")
     refused = agents.metier("state", "prune")
     assert refused.returncode == 2
-    assert "'state.keep-days' counts in your own settings only" in refused.stderr
+    assert "'state.keep-days' is used only in your own settings" in refused.stderr
 
 
 def test_old_decisions_go_from_both_files_and_young_ones_stay(workspace: Workspace) -> None:

@@ -128,7 +128,7 @@ def test_another_order_is_a_difference(workspace: Workspace, metier: Metier) -> 
 def test_reports_are_listed_with_the_newest_first(metier: Metier) -> None:
     none = metier("reports")
     assert (none.code, none.out) == (0, "")
-    assert none.err.endswith("no report is stored here: metier resolve makes one\n")
+    assert none.err.endswith("no report is stored here: metier resolve creates one\n")
     first, second = run_id(metier, "-r", "one"), run_id(metier, "-r", "nowhere")
     listed = metier("reports")
     assert listed == metier("reports", "list")

@@ -188,7 +188,7 @@ def test_for_a_skill_that_does_not_exist_says_who_is_meant(
     filled: Workspace, resolve: Resolve
 ) -> None:
     result = resolve("--for", "askr")
-    assert (result.code, result.out) == (1, "")
+    assert (result.code, result.out) == (2, "")
     assert "no skill is called 'askr'" in result.err
     assert "did you mean 'asker'?" in result.err
 
@@ -228,7 +228,7 @@ def test_the_last_word_on_a_policy_counts(filled: Workspace, resolve: Resolve) -
     ("policy", "message"),
     [
         ("max-candidate=3", "'max-candidate' is not a key of a policy"),
-        ("max-candidates=0", "'max-candidates' must be a whole number from 1 on, not '0'"),
+        ("max-candidates=0", "'max-candidates' must be a whole number of at least 1, not '0'"),
         ("min-total-score=2", "'min-total-score' must be a number from 0 to 1, not '2'"),
         ("selection-mode=both", "'selection-mode' must be single or cover, not 'both'"),
         ("prosa", "'prosa' is neither KEY=VALUE nor a preset"),

@@ -67,7 +67,7 @@ def test_a_new_question_beside_continue_is_refused_and_the_report_stays(
     refused = metier("resolve", "--continue", waiting, "--decision", "abort", *question)
     assert (refused.code, refused.out) == (2, "")
     assert refused.err.splitlines() == [
-        "error: --continue completes a resolution as it was asked (USAGE)",
+        "error: --continue completes a resolution with its original arguments (USAGE)",
         "hint: give only --decision with it",
     ]
     assert report_files(workspace.root) == before

@@ -229,7 +229,7 @@ def test_resuming_a_run_that_succeeded_tells_its_output_again(family: Agents) ->
     finished = family.metier("runs", "resume", run_id)
     assert finished.returncode == 0
     assert finished.stdout.startswith("[offline model]")
-    assert "has succeeded already" in finished.stderr
+    assert "has already succeeded" in finished.stderr
     again = json.loads(family.metier("runs", "resume", run_id, "--json").stdout)
     follows("run", again)
     assert list(again["outputs"]) == ["said"]
@@ -317,7 +317,7 @@ def test_a_run_that_has_ended_cannot_be_cancelled(family: Agents) -> None:
     finished = family.metier("runs", "cancel", run_id)
     assert (finished.returncode, finished.stdout) == (2, "")
     assert finished.stderr.splitlines()[0] == (
-        f"error: run '{run_id}' has ended: it is succeeded (USAGE)"
+        f"error: run '{run_id}' has already ended: succeeded (USAGE)"
     )
 
 
@@ -336,7 +336,7 @@ def test_where_nothing_can_be_written_a_run_is_not_kept_and_says_so(agents: Agen
     finally:
         above.chmod(0o755)
     assert (finished.returncode, finished.stdout) == (0, "done\n")
-    assert "warning: the run is not kept: nothing can be written here" in finished.stderr
+    assert "warning: the run is not stored: nothing can be written here" in finished.stderr
     assert "metier runs" not in finished.stderr
 
 

@@ -215,7 +215,7 @@ def test_a_copy_can_be_repeated_and_doubles_nothing(used: Machine, postgres: str
     copied(used, postgres)
     assert copied(used, postgres)["copied"] == NOTHING
     again = used.metier("state", "copy", "--to", postgres, "--namespace", used.namespace)
-    assert again.stdout.endswith(": nothing: everything was there already\n")
+    assert again.stdout.endswith(": nothing: everything was already there\n")
     used.metier("run", "leaf", "x")
     assert copied(used, postgres)["copied"] == {**NOTHING, "runs": 1, "steps": 2, "checkpoints": 2}
 

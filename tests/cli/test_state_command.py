@@ -112,7 +112,7 @@ def test_runs_reports_and_decisions_of_version_0_1_are_taken_over(
     adopted = metier("state", "adopt")
     assert adopted == (
         0,
-        "taken over: 3 runs, 2 reports, 4 decisions\n",
+        "copied: 3 runs, 2 reports, 4 decisions\n",
         f"found in {old}: 3 runs, 2 reports, 4 decisions\n",
     )
     assert told(metier) == used
@@ -130,7 +130,7 @@ def test_json_counts_what_was_taken_over(old: Path, metier: Metier) -> None:
 def test_nothing_is_doubled_when_it_is_done_twice(old: Path, used: Before, metier: Metier) -> None:
     metier("state", "adopt")
     again = metier("state", "adopt")
-    assert (again.code, again.out) == (0, "taken over: 0 runs, 0 reports, 0 decisions\n")
+    assert (again.code, again.out) == (0, "copied: 0 runs, 0 reports, 0 decisions\n")
     assert told(metier) == used
 
 
@@ -210,7 +210,7 @@ def test_the_state_of_a_workspace_that_has_moved_is_taken_over(
     adopted = metier("state", "adopt", str(agents.root), root="elsewhere")
     assert adopted == (
         0,
-        "taken over: 3 runs, 2 reports, 4 decisions\n",
+        "copied: 3 runs, 2 reports, 4 decisions\n",
         f"found in {moved}: 3 runs, 2 reports, 4 decisions\n",
     )
     assert told(metier, "elsewhere") == used
@@ -265,7 +265,7 @@ def test_on_a_terminal_it_asks_first(
     assert not agents.state.exists()
     seen = answered(agents.root, "y\n", "state", "adopt", *more)
     assert (seen.code, seen.questions) == (0, 1)
-    assert seen.out == "taken over: 3 runs, 2 reports, 4 decisions\n"
+    assert seen.out == "copied: 3 runs, 2 reports, 4 decisions\n"
     assert record_of(agents.root).exists() is not bool(more)
 
 

@@ -85,5 +85,5 @@ def test_a_missing_password_is_named_with_the_places_for_it(
 ) -> None:
     finished = listed(workspace, METIER_STATE_URL=guarded.address())
     assert finished.returncode == 1
-    assert "it wants a password, and none was found" in finished.stderr
+    assert "it needs a password, and none was found" in finished.stderr
     assert "hint: put it into ~/.pgpass" in finished.stderr

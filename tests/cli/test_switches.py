@@ -98,7 +98,7 @@ def test_a_skill_is_off_for_its_host_and_enable_restores_every_character(
     assert "switched off" in listed.stdout or "alpha" not in listed.stdout.split("gamma")[0]
     again = run_here(workspace.root, "disable", "alpha", "--host", case.host)
     assert (again.returncode, again.stdout) == (0, "")
-    assert "is off in" in again.stderr
+    assert "is already off in" in again.stderr
     as_json = run_here(workspace.root, "disable", "alpha", "--host", case.host, "--json")
     assert json.loads(as_json.stdout) == []
     back = run_here(workspace.root, "enable", "alpha", "--host", case.host)
@@ -136,7 +136,7 @@ def test_a_skill_is_switched_by_what_the_host_calls_it(
     assert done.returncode == 0, done.stderr
     assert json.loads(file.read_text()) == {"skillOverrides": {called: "off"}}
     again = run_here(workspace.root, "disable", called, "--host", "claude-code")
-    assert "is off in Claude Code already" in again.stderr
+    assert "is already off in Claude Code" in again.stderr
     assert run_here(workspace.root, "enable", called).returncode == 0
     assert not file.exists()
 
@@ -199,7 +199,7 @@ def test_one_unknown_skill_among_several_writes_nothing(
 ) -> None:
     file = set_up(CASES[0], workspace, empty_home)
     refused = run_here(workspace.root, "disable", "alpha", "delta", "--host", "claude-code")
-    assert (refused.returncode, refused.stdout) == (1, "")
+    assert (refused.returncode, refused.stdout) == (2, "")
     assert "delta" in refused.stderr
     assert not file.exists()
 
@@ -292,7 +292,7 @@ def test_a_host_with_front_matter_only_says_what_to_write(
 def test_an_unknown_skill_gets_a_suggestion(workspace: Workspace) -> None:
     workspace.skill("alpha", "Rotate the keys", folder=".claude/skills/alpha")
     refused = run_here(workspace.root, "disable", "alhpa")
-    assert refused.returncode == 1
+    assert refused.returncode == 2
     assert "alpha" in refused.stderr
 
 

@@ -95,6 +95,7 @@ def test_skills_of_one_name_in_two_teams_are_no_finding(
     same_name = [
         one for one in json.loads(found.out) if one["code"] == "XF904" and "/b/" in one["path"]
     ]
+    assert same_name
     assert all("deploy" not in one["path"] or "ship" in one["message"] for one in same_name)
 
 

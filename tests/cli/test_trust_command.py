@@ -178,7 +178,7 @@ def test_json_has_the_power_set_and_what_it_would_be_agreed_to(
 
 def test_the_state_is_told(demanding: Agents, metier: Metier) -> None:
     demanding.trust(speak=True)
-    assert metier("trust", "--show").err == "state: trusted; it may speak\n"
+    assert metier("trust", "--show").err == "state: trusted; hooks may use its text\n"
     data = metier("trust", "--show", "--json").data
     assert (data["state"], data["speak"]) == ("trusted", True)
     demanding.write("build.sh", "rm -rf /\n")
@@ -254,7 +254,7 @@ def test_the_digest_that_was_shown_is_accepted_without_a_question(
     kept = entry(empty_home, demanding)
     assert (kept["digest"], kept["speak"]) == (digest, False)
     assert [(one["tool"], one["agent"]) for one in kept["consents"]] == [("build", "one")]
-    assert metier("trust", "--show").err == "state: trusted; it may not speak\n"
+    assert metier("trust", "--show").err == "state: trusted; hooks may not use its text\n"
     assert metier("run", "one", "x").out == "built\n"
     assert demanding.calls() == ["built"]
 
@@ -364,7 +364,7 @@ def test_what_does_not_go_together_is_refused(
     demanding.trust()
     refused = metier("trust", *given)
     assert (refused.code, refused.out) == (2, "")
-    assert "--show, --accept and --revoke do not go together (USAGE)" in refused.err
+    assert "--show, --accept and --revoke cannot be combined (USAGE)" in refused.err
     assert list(record(empty_home)) == [os.path.realpath(demanding.root)]
 
 
@@ -449,7 +449,7 @@ def test_one_that_is_trusted_and_speaks_is_not_asked_about(demanding: Agents) ->
     demanding.trust(speak=True)
     seen = answered(demanding.root, "n\n", "trust")
     assert (seen.code, seen.questions) == (0, 0)
-    assert seen.lines == ["you trust this workspace already; metier trust --revoke takes it back"]
+    assert seen.lines == ["you already trust this workspace; metier trust --revoke undoes that"]
 
 
 def test_one_that_is_trusted_and_silent_is_asked_about(demanding: Agents, empty_home: Path) -> None:
@@ -620,7 +620,7 @@ def test_a_fresh_workspace_is_trusted_and_does_not_speak(
     assert (made.code, made.err.splitlines()[0]) == (0, HARMLESS)
     kept = entry(empty_home, workspace)
     assert (kept["speak"], kept["consents"]) == (False, [])
-    assert metier("trust", "--show").err == "state: trusted; it may not speak\n"
+    assert metier("trust", "--show").err == "state: trusted; hooks may not use its text\n"
     assert metier("refresh", "--background").err == "found 0 skills and 0 cards\n"
     again = metier("init")
     assert (again.code, HARMLESS in again.err, TO_REVIEW in again.err) == (0, False, False)

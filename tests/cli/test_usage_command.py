@@ -188,7 +188,7 @@ def test_without_a_case_nothing_is_written(shop: Workspace, tmp_path: Path) -> N
     file = tmp_path / "cases.yaml"
     finished = usage(shop, "--export-cases", str(file), "--yes")
     assert (finished.returncode, file.exists()) == (0, False)
-    assert "no prompt is a case: nothing was written\n" in finished.stderr
+    assert "no prompt makes a case: nothing was written\n" in finished.stderr
 
 
 def test_skills_of_an_untrusted_workspace_are_not_ranked(

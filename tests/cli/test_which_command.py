@@ -177,7 +177,7 @@ def test_the_first_is_said_to_be_so(which: Metier) -> None:
 def test_when_no_words_help_it_is_said(which: Metier, untrusted: Workspace) -> None:
     ran = which("look at columns", "--expect", "manual")
     lines = [row[2] for row in ran.rows if row[0] == "expected"]
-    assert lines[0].startswith("only its user starts it")
+    assert lines[0].startswith("only the user starts it")
     assert not any("would be first" in line for line in lines)
 
 
@@ -213,7 +213,7 @@ def test_each_line_can_be_a_task(which: Metier) -> None:
         ((), "", "the task is empty"),
         (("--each",), "\n \n", "the task is empty"),
         (("--each", "a task"), "", "--each reads standard input"),
-        (("--each", "--expect", "sql"), "tables", "--each and --expect do not go together"),
+        (("--each", "--expect", "sql"), "tables", "--each and --expect cannot be combined"),
         (("tables", "--host", "codx"), "", "codx"),
         (("tables", "--limit", "0"), "", "--limit"),
     ],

@@ -334,7 +334,9 @@ def test_a_break_is_given_up_where_the_shorter_page_would_cost_more() -> None:
 def test_where_not_one_character_fits_there_are_no_pages(
     text: str, limit: int, count: CountTokens
 ) -> None:
-    with pytest.raises(UsageError, match=f"not one character fits into {limit} tokens") as caught:
+    with pytest.raises(
+        UsageError, match=f"not even one character fits into {limit} tokens"
+    ) as caught:
         pages(text, limit, count)
     assert "--max-tokens" in caught.value.hint
 

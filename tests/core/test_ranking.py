@@ -119,7 +119,9 @@ def test_the_cosine_is_seen_from_the_mean_of_the_pool() -> None:
     own, mean = task.vector(), pool.mean
     assert own is not None
     assert mean is not None
-    for one in rank(task, pool):
+    ranked = rank(task, pool)
+    assert ranked
+    for one in ranked:
         assert one.document.vector is not None
         apart = [
             [number - middle for number, middle in zip(vector, mean, strict=True)]

@@ -66,7 +66,7 @@ def test_keep_first_refuses_the_new_item_and_says_so() -> None:
 
 def test_reject_raises_and_leaves_everything_as_it_was() -> None:
     registry = registry_of("abc", "reject")
-    with pytest.raises(UsageError, match="'a' is registered already") as caught:
+    with pytest.raises(UsageError, match="'a' is already registered") as caught:
         registry.register(Item("a", 9))
     assert (caught.value.exit_code, bool(caught.value.hint)) == (2, True)
     assert list(registry) == [Item("a", 0), Item("b", 1), Item("c", 2)]

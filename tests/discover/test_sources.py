@@ -648,7 +648,7 @@ def test_one_address_with_two_hashes_is_refused_and_the_first_counts(place: Endp
     place.folder(first).mkdir(parents=True)
     (place.folder(first) / "a.md").write_text("a")
     (issue,) = place.sync(first, first, first._replace(sha256=PIN))
-    assert issue.message == "it is named twice, with two hashes; the first counts"
+    assert issue.message == "it is named twice, with two hashes; the first is used"
     assert place.kept(first) == {"a.md": "a"}
 
 

@@ -252,7 +252,7 @@ def test_a_redirect_is_followed_and_its_own_body_is_not_read(path: str, server: 
 def test_other_bytes_than_the_pinned_ones_are_not_taken(server: Server) -> None:
     message = failure(source(server, "card/a.md", b"another card"))
     assert message == (
-        f"it hashes to {pin(CARD)[:12]}, pinned is {pin(b'another card')[:12]}: nothing was taken"
+        f"its hash is {pin(CARD)[:12]}, pinned is {pin(b'another card')[:12]}: nothing was loaded"
     )
 
 
@@ -270,11 +270,11 @@ def test_without_a_hash_nothing_is_fetched(wrong: str, server: Server) -> None:
 @pytest.mark.parametrize("path", ["large/a.md", "endless/a.md"])
 def test_more_than_a_card_may_have_is_not_taken(path: str, server: Server) -> None:
     message = failure(source(server, path, FULL + b"a"))
-    assert message == f"it has more than {LARGEST} bytes: nothing was taken"
+    assert message == f"it has more than {LARGEST} bytes: nothing was loaded"
 
 
 def test_a_card_that_breaks_off_is_not_taken(server: Server) -> None:
-    assert "nothing was taken" in failure(source(server, "short/a.md"))
+    assert "nothing was loaded" in failure(source(server, "short/a.md"))
 
 
 @pytest.mark.parametrize("status", [204, 206, 304, 401, 404, 500])
@@ -492,7 +492,7 @@ def test_after_a_new_pin_the_old_card_does_not_stay(place: Endpoint) -> None:
     place.sync()
     (issue,) = place.sync(sha256=pin(b"another card"))
     assert issue.code == "SRC901"
-    assert issue.message.endswith("nothing was taken")
+    assert issue.message.endswith("nothing was loaded")
     assert place.kept() == {}
     assert place.sync() == []
     assert place.kept() == {"web.md": CARD}

@@ -62,7 +62,7 @@ def test_what_a_skill_is_not_for_is_a_near_miss() -> None:
 def test_a_skill_that_comes_for_a_near_miss_is_suggested() -> None:
     draft = only(drafted([subject("pdf", [], ["draw a chart"])], lambda _: ["pdf", "plot", "map"]))
     assert (draft.case.skills, draft.case.not_skills) == (["plot"], ["pdf"])
-    assert "plot comes now, check that it is right" in draft.notes[0]
+    assert "plot fires now, check that it is right" in draft.notes[0]
 
 
 def test_tasks_of_a_rival_are_near_misses() -> None:

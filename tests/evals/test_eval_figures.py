@@ -134,7 +134,9 @@ RESULTS = st.lists(
 
 @given(RESULTS)
 def test_every_figure_is_between_0_and_1_and_within_its_interval(results: list[CaseResult]) -> None:
-    for figure in figures_of(results).values():
+    figures = figures_of(results)
+    assert figures
+    for figure in figures.values():
         assert 0 <= figure.low <= figure.high <= 1
         if figure.value is not None:
             assert 0 <= figure.value <= 1
@@ -203,12 +205,12 @@ def test_a_difference_of_many_cases_does_not_take_long() -> None:
         (result(right="a", named="a"), []),
         (result(right="ab", named="c"), ["'a' or 'b' is not named"]),
         (result(right="ab", named="a", every=True), ["'b' is not named"]),
-        (result(wrong="a", named="a"), ["'a' is named, and should not be"]),
-        (result(nothing=True, named="ab"), ["'a' and 'b' are named, and nothing should be"]),
-        (result(right="a", named="ab", most=1), ["2 skills are named, and at most 1 should be"]),
+        (result(wrong="a", named="a"), ["'a' is named, but should not be"]),
+        (result(nothing=True, named="ab"), ["'a' and 'b' are named, but nothing should be"]),
+        (result(right="a", named="ab", most=1), ["2 skills are named, but at most 1 should be"]),
         (result(agents="a", came="b"), ["agent 'a' is not first: 'b' is first"]),
         (result(agents="a"), ["agent 'a' is not first: no agent fits"]),
-        (result(cards="a", came="b"), ["card 'a' does not come"]),
+        (result(cards="a", came="b"), ["card 'a' is not injected"]),
     ],
 )
 def test_what_is_wrong_with_a_case_is_said(one: CaseResult, faults: list[str]) -> None:

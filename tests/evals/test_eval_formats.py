@@ -238,17 +238,20 @@ def test_our_own_format_is_written_as_it_is_read() -> None:
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ({"query": "a", "should_trigger": True}, "it names no skill, and its file is beside none"),
+        (
+            {"query": "a", "should_trigger": True},
+            "it names no skill, and its file is not beside one",
+        ),
         ({"query": "", "skills": ["x"]}, "the task is empty"),
         ({"query": " \n", "skills": ["x"]}, "the task is empty"),
-        ({"query": 7, "skills": ["x"]}, "the task is not a text"),
-        ({"input": {"a": 1}, "skills": ["x"]}, "the task is not a text"),
+        ({"query": 7, "skills": ["x"]}, "the task is not text"),
+        ({"input": {"a": 1}, "skills": ["x"]}, "the task is not text"),
         ({"query": "x" * (LONGEST_TASK + 1), "skills": ["x"]}, "more than 20,000 characters"),
         ({"query": "a", "skills": 7}, "skills is not a name or a list of names"),
         ({"query": "a", "skills": ["x", 7]}, "skills is not a name or a list of names"),
         ({"query": "a", "skills": ["x"], "nothing": True}, "it expects both a skill and nothing"),
         ({"query": "a", "nothing": "maybe"}, "nothing is neither true nor false"),
-        ({"query": "a", "skills": ["x"], "most": -1}, "most is not a whole number from 0"),
+        ({"query": "a", "skills": ["x"], "most": -1}, "most is not a whole number of at least 0"),
         ({"query": "a", "skills": ["x"], "every": 7}, "every is neither true nor false"),
         ({"query": "a", "should_trigger": {}}, "should_trigger is neither true nor false"),
         ({"query": "a", "skills": ["x" * 400]}, "too many or too long names"),
@@ -339,7 +342,7 @@ def test_cases_with_the_same_fault_are_told_in_one_line() -> None:
     found = read([{"task": "a", "nothing": True}, *rows, {"task": 7, "nothing": True}])
     assert [(one.number, one.message) for one in found.problems] == [
         (2, "the task is empty, as in 999 more"),
-        (1002, "the task is not a text"),
+        (1002, "the task is not text"),
     ]
 
 
@@ -406,7 +409,7 @@ def test_any_json_gives_cases_or_problems_and_never_a_crash(value: Any, skill: s
         ),
         ([{"tsk": "a", "skills": ["x"]}], "unknown key 'tsk'; did you mean 'task'?"),
         ([{"skills": ["x"]}], "it has no task"),
-        ({"cases": [{"task": "a"}]}, "it says neither which skill should come"),
+        ({"cases": [{"task": "a"}]}, "it says neither which skill should fire"),
     ],
     ids=lambda one: json.dumps(one)[:50],
 )

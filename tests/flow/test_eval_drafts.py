@@ -58,7 +58,7 @@ def test_without_names_all_skills_that_can_fire_get_cases(filled: Workspace) -> 
 
 def test_a_skill_that_only_its_user_starts_gets_none_and_is_told(filled: Workspace) -> None:
     assert drafts(filled, "manual") == Drafts(
-        [], ["no cases for 'manual': only its user starts it"]
+        [], ["no cases for 'manual': only the user starts it"]
     )
 
 

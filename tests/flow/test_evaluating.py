@@ -76,7 +76,7 @@ def test_a_lost_case_says_to_whom_and_why(catalog: Catalog) -> None:
 
 def test_a_skill_that_must_not_be_named_is_a_fault_without_reasons(catalog: Catalog) -> None:
     (found,) = scored(catalog, EvalCase(task=PDF, not_skills=["pdf-tables"]))
-    assert (found.faults, found.reasons) == (["'pdf-tables' is named, and should not be"], ())
+    assert (found.faults, found.reasons) == (["'pdf-tables' is named, but should not be"], ())
 
 
 def test_a_skill_that_only_its_user_starts_is_a_miss_that_says_so(catalog: Catalog) -> None:
@@ -310,6 +310,7 @@ def test_a_repeated_case_is_scored_once(filled: Workspace) -> None:
 
 def test_a_case_is_lost_only_to_a_skill_that_is_named(catalog: Catalog) -> None:
     found = catalog.evaluate(cases=[case("bake a cake with SQL", "charts"), case(PDF, "charts")])
+    assert len(found.results) == 2
     for one in found.results:
         assert one.lost_to == next(iter(one.named), "")
     silent = catalog.evaluate(cases=[case("bake a cake", "charts")])
@@ -337,7 +338,7 @@ def test_a_case_that_is_not_scored_neither_passed_nor_failed(catalog: Catalog) -
 
 @pytest.mark.parametrize(
     ("most", "fault"),
-    [(0, "1 skill is named, and none should be")],
+    [(0, "1 skill is named, but none should be")],
 )
 def test_too_many_skills_are_told(catalog: Catalog, most: int, fault: str) -> None:
     (found,) = scored(catalog, case(PDF, "pdf-tables", most=most))

@@ -355,7 +355,9 @@ def test_cases_about_no_skill_and_cases_that_teach_are_left_out(trial: Trial) ->
         EvalCase(task="y", skills=["bell"], training=True),
     )
     assert len(plan.input["cases"]) == 1
-    assert plan.notes == ["2 cases are left out: they teach, are not scored, or are about no skill"]
+    assert plan.notes == [
+        "2 cases are skipped: they are for training, are not scored, or name no skill"
+    ]
     with pytest.raises(UsageError, match="no case expects or forbids a skill"):
         trial.plan(EvalCase(task="x", agents=["someone"]))
 
@@ -374,7 +376,7 @@ def test_skills_that_the_model_cannot_see_are_named(trial: Trial) -> None:
         EvalCase(task="clean the attic", skills=["attic"]), EvalCase(task="x", skills=["nobody"])
     )
     assert plan.notes == [
-        "1 case is left out: it teaches, is not scored, or is about no skill",
+        "1 case is skipped: it is for training, is not scored, or names no skill",
         "claude-code does not show the model: attic",
     ]
 

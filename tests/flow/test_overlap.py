@@ -114,7 +114,7 @@ def test_a_skill_that_only_its_user_starts_does_not_compete(filled: Workspace) -
     filled.skill("copied", f"{SUBJECTS[0]} Fast.", extra="disable-model-invocation: true")
     found = overlap(filled, "copied")
     assert (found.skills, found.pairs) == (len(SUBJECTS), [])
-    assert found.notes == ["'copied' is not compared: only its user starts it"]
+    assert found.notes == ["'copied' is not compared: only the user starts it"]
 
 
 def test_a_shadowed_copy_does_not_compete(filled: Workspace) -> None:
@@ -246,6 +246,7 @@ def test_after_the_edits_no_task_collides(rivals: Workspace) -> None:
     texts = {"invoice-tables": PDFS, "scan-tables": SCANS}
     pair = only(overlap(rivals))
     assert pair.separates
+    assert pair.collisions
     assert {edit.skill for edit in pair.edits} == texts.keys()
     edited(rivals, pair, texts)
     with Catalog.open(rivals.root) as catalog:

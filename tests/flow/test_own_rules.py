@@ -153,7 +153,7 @@ def test_a_python_rule_that_yields_texts_is_told_what_to_yield() -> None:
         return ["text"]  # type: ignore[list-item]
 
     (issue,) = checked(Rule("U1", "x", texts))
-    assert "yield RuleFinding('…'), not the text 'text'" in issue.message
+    assert "yield RuleFinding('…'), not the string 'text'" in issue.message
 
 
 def test_a_document_that_cannot_be_read_has_no_findings_of_ones_own() -> None:

@@ -218,7 +218,7 @@ def test_another_is_told_to_whom_it_lost_what_it_lacks_and_why(catalog: Catalog)
     assert sorted(found.missing) == ["extract", "pdf", "tables", "zorp"]
     assert found.missing[0] == "zorp"
     assert any("below the threshold of 2.8" in one for one in found.reasons)
-    assert any(one.startswith(f"place {found.place}: 'pdf-tables'") for one in found.reasons)
+    assert any(one.startswith(f"position {found.place}: 'pdf-tables'") for one in found.reasons)
     assert found.own is not None
     assert found.own.name == "charts"
 
@@ -257,7 +257,7 @@ def test_an_expected_skill_that_fires_but_is_not_first_says_both(filled: Workspa
         catalog.refresh()
         found = expected(catalog, "write a database query in SQL", "sql")
     assert found.fires
-    assert [one.partition(":")[0] for one in found.reasons] == ["it fires, at place 2"]
+    assert [one.partition(":")[0] for one in found.reasons] == ["it fires, in position 2"]
 
 
 def test_words_that_ask_are_not_missed(catalog: Catalog) -> None:
@@ -273,7 +273,7 @@ def test_a_task_without_words_is_said_to_be_one(catalog: Catalog) -> None:
 @pytest.mark.parametrize(
     ("task", "name", "host", "reason"),
     [
-        ("deploy", "manual", None, "only its user starts it: disable-model-invocation is true"),
+        ("deploy", "manual", None, "only the user starts it: disable-model-invocation is true"),
         ("deploy", "by-hand", "claude-code", "claude-code does not show it to the model: disable"),
         (
             "review",
@@ -515,7 +515,7 @@ def test_skills_of_one_name_in_a_host_are_told_apart_by_their_ids(
         assert [found.label(one) for one in found.skills[:2]] == [first, second]
         assert found.expectation is not None
         assert found.expectation.name == second
-        assert any(f"place 2: '{first}' is first" in why for why in found.expectation.reasons)
+        assert any(f"position 2: '{first}' is first" in why for why in found.expectation.reasons)
 
 
 @pytest.mark.parametrize(
@@ -536,7 +536,7 @@ def test_what_puts_a_skill_first_without_more_evidence_is_said(
         second = catalog.which(task, everything=False).skills[1].name
         found = catalog.which(task, expect=second)
     assert found.expectation is not None
-    assert f"place 2: {ahead}" in found.expectation.reasons
+    assert f"position 2: {ahead}" in found.expectation.reasons
 
 
 def test_the_copy_that_a_host_loads_is_the_expected_skill(

@@ -203,7 +203,7 @@ def test_what_is_not_known_of_a_host_is_a_doubt_and_no_answer() -> None:
     doubts = {
         ".github/skills/a/SKILL.md": "",
         ".github/skills/group/a/SKILL.md": "how deep a skill may be",
-        ".github/skills/SKILL.md": "whether a skill needs a folder of its own",
+        ".github/skills/SKILL.md": "whether a skill needs its own folder",
         "apps/.github/skills/a/SKILL.md": "whether skill folders below the working folder are read",
     }
     for path, doubt in doubts.items():

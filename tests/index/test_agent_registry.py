@@ -74,7 +74,7 @@ def test_the_fields_of_a_profile_made_by_hand_are_checked_too() -> None:
 def test_a_second_registration_raises_and_keeps_the_first() -> None:
     first, second = profile("one", role="first"), profile("one", role="second")
     registry = AgentRegistry([first])
-    with pytest.raises(UsageError, match="'one' is registered already"):
+    with pytest.raises(UsageError, match="'one' is already registered"):
         registry.register(second)
     assert registry.get("one") is first
     assert len(registry) == 1

@@ -173,7 +173,7 @@ def test_the_limit_is_ten_thousand_tokens_unless_the_caller_says_otherwise() -> 
 
 @pytest.mark.invariant(id="INV-ABL-003")
 def test_what_the_selection_left_out_is_passed_on_and_is_no_truncation() -> None:
-    skipped = [Skipped("x", "ability", "conflict", detail="'x' and 'a' exclude each other")]
+    skipped = [Skipped("x", "ability", "conflict", detail="'x' and 'a' conflict")]
     issues = [Issue("ABILITY_CONFLICT", "ability 'x' is left out", "")]
     selection = selected(ability("a", "AAA"), skipped=skipped, issues=issues, passed_over=7)
     made = inject_abilities(selection)

@@ -37,13 +37,13 @@ def test_a_link_to_a_missing_file_is_reported_where_it_is(tmp_path: Path) -> Non
     (issue,) = lint(tmp_path)
     assert (issue.code, issue.severity) == ("SK327", "warning")
     assert (issue.line, issue.column) == (7, 13)
-    assert "'references/fonts.md' is not there" in issue.message
+    assert "'references/fonts.md' does not exist" in issue.message
 
 
 def test_several_missing_files_are_one_finding(tmp_path: Path) -> None:
     write(tmp_path, "\n".join(f"[{n}](rules/{n}.md)" for n in range(8)))
     (issue,) = lint(tmp_path)
-    assert "and 3 more are not there" in issue.message
+    assert "and 3 more do not exist" in issue.message
 
 
 @pytest.mark.parametrize(

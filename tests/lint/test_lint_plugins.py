@@ -45,7 +45,7 @@ def test_a_plugin_that_names_what_is_there_is_fine(data: dict[str, Any]) -> None
 
 @pytest.mark.parametrize("named", ["./skill/", "../skills", "/skills", "./skills/../../x"])
 def test_a_plugin_that_names_what_is_not_there_is_reported(named: str) -> None:
-    assert plugin(skills=named) == [f"skills names '{named}', which is not there"]
+    assert plugin(skills=named) == [f"skills names '{named}', which does not exist"]
 
 
 def test_the_finding_is_at_the_path() -> None:
@@ -77,7 +77,7 @@ def test_a_missing_plugin_and_a_missing_skill_are_reported_once_each() -> None:
     found = {"name": "x", "source": "./plugins/x", "skills": ["./skills/a", "./skills/b"]}
     assert marketplace(lost, found) == [
         "the plugin 'lost' is not in './lost'",
-        "skills of 'x' names './skills/b', which is not there",
+        "skills of 'x' names './skills/b', which does not exist",
     ]
 
 

@@ -176,7 +176,7 @@ def test_an_unknown_name_in_disabled_is_a_warning_with_the_nearest(
     settings = f'# settings\ndisabled = ["plan", "risk/deplyo", "x"]\n{TEAM}'
     assert disabled_findings(workspace, capsys, settings) == [
         ("IO208", 2, "no skill is called 'risk/deplyo' (disabled)", "did you mean 'risk/deploy'?"),
-        ("IO208", 2, "no skill is called 'x' (disabled)", "check the spelling, or take it out"),
+        ("IO208", 2, "no skill is called 'x' (disabled)", "check the spelling, or remove it"),
     ]
 
 
@@ -185,7 +185,7 @@ def test_a_name_that_a_team_disables_must_be_of_a_document_of_that_team(
 ) -> None:
     settings = f'{TEAM}disabled = ["risk/deploy", "plan"]\n'
     message = "no document of the team is called 'plan' (teams.\"teams/risk-and-fraud\".disabled)"
-    hint = "check the spelling, or take it out"
+    hint = "check the spelling, or remove it"
     assert disabled_findings(workspace, capsys, settings) == [("IO208", 3, message, hint)]
 
 

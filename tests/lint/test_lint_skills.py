@@ -77,7 +77,7 @@ def test_a_skill_in_the_root_has_no_folder_to_differ_from() -> None:
         ("license: MIT", "is missing"),
         ("description:", "is empty"),
         ('description: ""', "is empty"),
-        ("description: [a, b]", "is not a text"),
+        ("description: [a, b]", "is not text"),
     ],
 )
 def test_a_skill_with_neither_description_nor_paragraph_is_no_skill(line: str, word: str) -> None:

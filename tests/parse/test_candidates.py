@@ -123,7 +123,7 @@ def test_beside_an_unusable_contract_the_list_counts_in_best_effort_only(contrac
 
 def test_the_problem_says_what_is_wrong_and_where() -> None:
     assert skill("DCI/1 P(b,)").contract_problem == "trailing comma (character 11)"
-    assert skill(7).contract_problem == "it is not a text"
+    assert skill(7).contract_problem == "it is not text"
 
 
 @pytest.mark.parametrize("contract", DOUBTFUL)

@@ -43,7 +43,7 @@ def test_a_byte_order_mark_before_the_fence_makes_no_difference() -> None:
 
 
 def test_fences_that_others_do_not_see_are_a_difference() -> None:
-    assert difference(b"---\r\r\na: b\n---\n") == "others do not recognise its fences"
+    assert difference(b"---\r\r\na: b\n---\n") == "other readers do not recognise its fences"
 
 
 def test_a_skill_that_hosts_read_otherwise_has_no_entry_but_its_text_can_be_read(

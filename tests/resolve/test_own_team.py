@@ -84,6 +84,7 @@ def test_without_a_team_that_asks_teams_change_nothing() -> None:
     named = [skill("deploy", "a"), skill("deploy", "b"), skill("ship", "a")]
     plain = [one._replace(team="") for one in named]
     with_teams, without = run(named).report.data, run(plain).report.data
+    assert len(with_teams["candidates"]) == len(named)
     for one in with_teams["candidates"]:
         assert one.pop("team")
     assert with_teams == without

@@ -134,7 +134,7 @@ def _checkpoint(name: str) -> Checkpoint:
 
 @pytest.mark.parametrize("name", ["", " ", "a b", "a'b", "-a", "a" * 64, "é", "a\0"])
 def test_a_namespace_is_a_plain_name(postgres: str, name: str) -> None:
-    with pytest.raises(UsageError, match="cannot be a namespace"):
+    with pytest.raises(UsageError, match="is not a valid namespace"):
         PostgresRunStore(postgres, name)
 
 

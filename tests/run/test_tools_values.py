@@ -236,7 +236,7 @@ def test_what_is_nearly_json_becomes_plain_json() -> None:
         ({"a": [1, float("-inf")]}, "output.a[1]: -inf is not a JSON number"),
         ({"a": {"b": {1, 2}}}, "output.a.b: a set is not a JSON value"),
         ([b"x"], "output[0]: a bytes is not a JSON value"),
-        ({3: 4}, "the key is a int, not a text"),
+        ({3: 4}, "the key is a int, not a string"),
         ("\ud800", "output: contains half a surrogate pair"),
         ({"\udfff": 1}, "half a surrogate pair"),
         (10**5_000, "more than 4000 digits"),

@@ -280,7 +280,7 @@ def test_of_two_that_conflict_the_better_stays_whoever_says_so(known: list[Abili
     assert selection.issues[0].severity == "warning"
     assert selection.issues[0].hint
     assert "'b' is excluded" in selection.issues[0].message
-    detail = "'a' and 'b' exclude each other"
+    detail = "'a' and 'b' conflict"
     assert [one.item.id for one in selection.rejected] == ["b"]
     assert selection.rejected[0].parts["priority"] == 0.8
     assert selection.skipped == [Skipped("b", "ability", "conflict", None, detail)]

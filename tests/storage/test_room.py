@@ -177,6 +177,7 @@ def test_several_processes_append_whole_lines_and_rotate_once(tmp_path: Path) ->
             one.wait()
     room = Room(str(tmp_path))
     lines = (room.read("log.1.jsonl") + room.read("log.jsonl")).decode().splitlines()
+    assert lines
     assert all(len(line.split()) == 2 for line in lines)
     assert len(room.read("log.jsonl")) <= 2_200
 

@@ -89,7 +89,7 @@ def test_nothing_is_written_if_a_file_changed_meanwhile(tree: Path, tmp_path: Pa
         Write(str(tree / "c.md"), b"what was there before", b"new"),
     ]
     before = contents(tree)
-    with pytest.raises(OSError, match="it changed meanwhile"):
+    with pytest.raises(OSError, match="it changed in the meantime"):
         commit(writes, [Move(str(tree / "Old"), str(tree / "new"))], state(tmp_path))
     assert contents(tree) == before
 

@@ -61,7 +61,9 @@ def test_every_link_of_an_exported_page_leads_to_a_file(filled: Workspace, tmp_p
         one.name for one in pages
     }
     for page in pages:
-        for link in map(unescape, LINK.findall(page.read_text())):
+        links = [unescape(link) for link in LINK.findall(page.read_text())]
+        assert links
+        for link in links:
             if not link.startswith(("#", "http://", "https://")):
                 assert (folder / link.partition("#")[0]).is_file(), (page.name, link)
     assert count == sum(1 for one in folder.rglob("*") if one.is_file()) - 1
@@ -133,7 +135,7 @@ def test_pages_that_answer_say_that_they_need_the_inspector(
     export(filled, tmp_path / "out")
     text = (tmp_path / "out" / f"{name}.html").read_text()
     assert "it needs the live inspector: <code>metier web</code>" in text
-    assert "What users asked is left out" in text
+    assert "Prompts and tasks of users are left out" in text
 
 
 def test_json_twins_are_exported_too(filled: Workspace, tmp_path: Path) -> None:

@@ -142,6 +142,7 @@ def test_which_says_who_fires_and_who_lost_and_why(site: Inspected) -> None:
     first, *others = found["skills"]
     assert first["isNamed"]
     assert first["why"] == ""
+    assert others
     assert all(one["why"] for one in others)
     assert sum(first["parts"].values()) == pytest.approx(first["evidence"], abs=1e-4)
     text = site.page("/which", task="write release notes for the new version")

@@ -232,7 +232,7 @@ def test_a_rollback_that_is_over_says_which_steps_it_left(agents: Agents) -> Non
         assert found["run"]["state"] == "rollback_incomplete"
         assert found["notTakenBack"] == ["a"]
         page = made.page("/run")
-        assert 'Not taken back: <a class="mono" href="#step-a">a</a>' in page
+        assert 'Not undone: <a class="mono" href="#step-a">a</a>' in page
         assert "It is being rolled back" not in page
         runs = made.page("/runs")
         assert '<span class="badge bad">rollback incomplete</span>' in runs
@@ -444,7 +444,7 @@ def test_a_plan_is_drawn_with_all_steps_and_said_in_words() -> None:
     drawn = str(plan({"key": "steps", "isParallel": True, "layers": layers}))
     assert "<script>" not in drawn
     assert 'role="img"' in drawn
-    assert "a (tool, not begun); then &lt;script&gt;" in drawn
+    assert "a (tool, not started); then &lt;script&gt;" in drawn
     assert "steps: [in (tool, running)]" in drawn
     assert drawn.count('class="box"') == 3
     assert drawn.count('class="edge"') == 1

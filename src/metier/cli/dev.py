@@ -11,7 +11,7 @@ from metier.flow.conformance import CaseResult, run_suite
 
 command = CommandGroup(
     "dev",
-    help="Commands for those who work on metier or implement its specs.",
+    help="Commands for people who work on metier or implement its specs.",
 )
 
 

@@ -13,7 +13,10 @@ from metier.install.switches import loads_here, plans_off
 
 @switch_command("disable")
 @click.option(
-    "--plugin", "whole_plugin", is_flag=True, help="The whole plugin that each comes with."
+    "--plugin",
+    "whole_plugin",
+    is_flag=True,
+    help="Switch off the whole plugin that each skill comes with.",
 )
 def command(
     session: Session,
@@ -26,8 +29,8 @@ def command(
 ) -> int:
     """Switch skills off in the settings of your hosts; 'metier enable' undoes it.
 
-    SKILL is what the host calls it; give its folder if that name means several. Claude Code,
-    Codex, Gemini CLI, opencode and OpenClaw have a switch in their settings. A skill of the
+    SKILL is the name that the host uses; give the folder if several skills have that name. Claude
+    Code, Codex, Gemini CLI, opencode and OpenClaw have a switch in their settings. A skill of the
     workspace is switched off in the settings of the workspace, any other in yours, unless --user or
     --project says otherwise. Nothing else in the settings changes. The diff is printed, and on a
     terminal you are asked before it is written; without one it is written at once, and --dry-run
@@ -41,7 +44,7 @@ def command(
             loading += (on := list(filter(loads_here, found)))
             if not on:
                 titles = ", ".join(one.host.title for one in found)
-                session.note(f"'{skill}' is off in {titles} already")
+                session.note(f"'{skill}' is already off in {titles}")
         is_alone = host is not None or len(loading) == 1
         plans = plans_off(loading, None if is_alone else partial(_warn, session))
     if loading and not plans:

@@ -50,7 +50,7 @@ _LATELY = 7
 @click.option(
     "--host",
     type=click.Choice([name for name, host in HOSTS.items() if host.loading]),
-    help="Show instead how this host treats each skill.",
+    help="Show only how this host treats each skill.",
 )
 @click.option(
     "--limit",
@@ -64,7 +64,7 @@ def command(session: Session, host: str | None, limit: int) -> int:
     """Check the installation, the settings, the catalog and the runs.
 
     With --host it shows whether that host loads each skill, under which name, and whether the model
-    sees it. Exit code 1 when something does not work.
+    sees it. Exit code 1 if something does not work.
     """
     if host is not None:
         return check_host(session, host, limit)
@@ -127,7 +127,7 @@ def _settings(config: Config) -> Iterator[Check]:
             yield Check("settings", "error", f"{error.message}{where}", error.hint)
     mode, known = os.environ.get("METIER_CAPABILITIES"), get_args(RolloutMode)
     if mode and mode not in known:
-        detail = f"METIER_CAPABILITIES is '{mode}', which hooks take as monitor"
+        detail = f"METIER_CAPABILITIES is '{mode}', which hooks treat as monitor"
         yield Check("settings", "warning", detail, f"set it to one of {', '.join(known)}")
 
 
@@ -180,7 +180,9 @@ def _outcomes(catalog: Catalog) -> Iterator[Check]:
     from metier.flow.resolving import outcomes_problem  # --host does not load it
 
     if problem := outcomes_problem(catalog.workspace):
-        hint = "move the file away if it is damaged: until then no outcome counts, or is kept"
+        hint = (
+            "move the file away if it is damaged: until then outcomes are neither used nor stored"
+        )
         yield Check("history", "warning", problem, hint)
 
 
@@ -207,7 +209,7 @@ def _documents(catalog: Catalog) -> "list[Named]":
 
 def _size(catalog: Catalog) -> str:
     if not catalog.is_kept:
-        return "in memory: outside a workspace nothing is kept"
+        return "in memory: nothing is stored outside a workspace"
     return f"{catalog.store.path}, {os.path.getsize(catalog.store.path) / 1_000_000:.1f} MB"
 
 

@@ -66,7 +66,7 @@ def _clock(health: "Health") -> Check:
     if abs(health.skew) < MOST_SKEW:
         return Check("clock", "ok", f"PostgreSQL is {abs(health.skew):.1f} s {ahead} this machine")
     detail = f"PostgreSQL is {abs(health.skew):,.0f} s {ahead} this machine"
-    return Check("clock", "warning", detail, "set both clocks by NTP: times of runs are wrong")
+    return Check("clock", "warning", detail, "set both clocks with NTP: times of runs are wrong")
 
 
 def _queues(health: "Health") -> Iterator[Check]:

@@ -30,7 +30,7 @@ from metier.values.trust import NOTHING
 
 _SHARE = click.FloatRange(0, 1)
 _BAR_OPTIONS = {
-    "minRecall": "Fail if fewer of the cases have their skill named.",
+    "minRecall": "Fail if the right skill is named in fewer cases.",
     "maxFalseFires": "Fail if more cases get a skill that must not be named.",
     "minHit1": "Fail if the right skill is first in fewer cases.",
     "minNdcg": "Fail if nDCG@10, the quality of the order, is lower.",
@@ -81,18 +81,18 @@ def _eval(
     live: LiveOptions,
     **bars: float | None,
 ) -> int:
-    """Measure with cases how often the right skills are named.
+    """Measure how often the right skills are named, on cases of yours.
 
     FILE is an evaluation file or a folder with such files; without it, those of the workspace are
-    found by their names. A case is a task, and the skills, agents or cards that should come, or
-    nothing: docs/evals.md has the formats.
+    found by their names. A case is a task, and the skills, agents or cards that should fire for it,
+    or nothing: docs/evals.md has the formats.
 
-    It asks no model: it measures whether the descriptions tell the skills apart, not what a model
-    does. With --live it asks one, in a run that can be resumed: docs/evals-live.md.
+    It does not ask a model: it measures whether the descriptions tell the skills apart, not what a
+    model does. With --live it asks one, in a run that can be resumed: docs/evals-live.md.
 
-    Exits with 1 if a bar is missed, if a file or a case cannot be read or names a skill that is not
-    there, and if there are no cases; with 2 if FILE does not exist. Write ./history for a file with
-    the name of a command.
+    Exits with 1 if a bar is missed, if a file or a case cannot be read or names an unknown skill,
+    and if there are no cases; with 2 if FILE does not exist. For a file with the name of a command,
+    write ./history.
     """
     output_format = _format(session, output_format)
     _check_files(files)
@@ -100,7 +100,7 @@ def _eval(
         raise UsageError("--against and --against-setting ask for two comparisons")
     if live.is_wanted:
         if against or settings:
-            raise UsageError("a live evaluation is compared with the one without a model only")
+            raise UsageError("a live evaluation is compared only with the one without a model")
         asked = Asked(files, host, _given(bars), limit, output_format == "json")
         return _live(session, asked, live, output_format)
     with session.catalog() as catalog:

@@ -43,7 +43,7 @@ class EvalReport(NamedTuple):
             for name, why in result.unknown.items():
                 found.setdefault((name, why), []).append(result)
         return [
-            f"{place(results[0])}: '{one_line(name)}': {why}{_also(len(results) - 1)}"
+            f"{location(results[0])}: '{one_line(name)}': {why}{_also(len(results) - 1)}"
             for (name, why), results in found.items()
         ]
 
@@ -65,7 +65,7 @@ def bar_line(bar: FailedBar) -> str:
     return f"{title} is {percent(bar.value)}, {side} {bar.bar} = {bar.limit:g}"
 
 
-def place(result: CaseResult) -> str:
+def location(result: CaseResult) -> str:
     return f"{one_line(result.case.file) or 'case'}#{result.case.number}"
 
 
@@ -110,7 +110,7 @@ def training_line(evaluation: Evaluation) -> str:
 
 
 def note_lines(evaluation: Evaluation) -> list[str]:
-    """What is worth a look, and no fault."""
+    """Remarks that are not faults."""
     lines = list(evaluation.notes)
     ignored = evaluation.ignored
     if ignored:
@@ -167,7 +167,7 @@ CONFUSION_COLUMNS = ("skill", "lost to", "cases", "because")
 
 
 def failed_rows(evaluation: Evaluation) -> list[list[str]]:
-    return [[place(one), short(one.case.task), why(one)] for one in evaluation.failed]
+    return [[location(one), short(one.case.task), why(one)] for one in evaluation.failed]
 
 
 def confusion_rows(evaluation: Evaluation) -> list[list[str]]:
@@ -202,7 +202,7 @@ def _sections(report: EvalReport) -> list[_Section]:
 def _changed(comparison: Comparison) -> list[list[str]]:
     changed = [("better", one) for one in comparison.better]
     changed += [("worse", one) for one in comparison.worse]
-    return [[word, place(one), short(one.case.task)] for word, one in changed]
+    return [[word, location(one), short(one.case.task)] for word, one in changed]
 
 
 def _remarks(report: EvalReport) -> list[str]:

@@ -24,9 +24,9 @@ _COLUMNS = (
 def command(session: Session, limit: int) -> None:
     """Show the figures of earlier evaluations, the latest last.
 
-    Figures are stored in your state folder, with the commit that was checked out; tasks are not.
-    An asterisk marks cases that differ from those of the evaluation before, a plus a commit from
-    which the skills differed. The last column has the files that were given, if any.
+    Figures are stored in your state folder, with the commit that was checked out; tasks are not. An
+    asterisk means that the cases differ from those of the previous evaluation, a plus that the
+    skills differed from the commit. The last column shows the given files, if any.
     """
     kept = stored(state_room(session.require_workspace()))
     shown = kept[-limit:]
@@ -34,7 +34,7 @@ def command(session: Session, limit: int) -> None:
         session.print_json([one.to_json() for one in shown])
         return
     if not kept:
-        session.note("no evaluation is stored: metier eval makes one")
+        session.note("no evaluation is stored yet: run metier eval")
         return
     session.print_list(_COLUMNS, _rows(shown), "evaluation", total=len(kept))
 

@@ -65,7 +65,7 @@ _OPTIONS = (
     ),
     click.option(
         "--max-cost", type=click.FloatRange(0, min_open=True), metavar="DOLLARS",
-        help="With --live: stop when it has cost more.",
+        help="With --live: stop once it has cost more.",
     ),
     click.option("--yes", is_flag=True, help="With --live: do not ask before it starts."),
     click.option(

@@ -12,7 +12,7 @@ from metier.errors import UsageError
 @metier_command("suggest", repeats=True)
 @click.argument("skills", nargs=-1, metavar="[SKILL]...", shell_complete=complete_names("skill"))
 @click.option(
-    "--output", "file", metavar="FILE", type=click.Path(), help="Write them to FILE instead."
+    "--output", "file", metavar="FILE", type=click.Path(), help="Write the cases to FILE instead."
 )
 @click.option("--force", is_flag=True, help="Overwrite FILE.")
 def suggest(session: Session, skills: Sequence[str], file: str | None, force: bool) -> int:

@@ -14,7 +14,7 @@ from metier.cli.eval_formats import (
     confusion_rows,
     difference_rows,
     figure_rows,
-    place,
+    location,
     short,
     skill_rows,
     why,
@@ -53,11 +53,11 @@ def _rows(report: EvalReport) -> list[list[str]]:
             ["change", name, *(f"{number:.4f}" for number in one[:5]), str(one.changed)]
             for name, one in differences
         ]
-        rows += [["better", place(one), one.case.task] for one in report.comparison.better]
-        rows += [["worse", place(one), one.case.task] for one in report.comparison.worse]
+        rows += [["better", location(one), one.case.task] for one in report.comparison.better]
+        rows += [["worse", location(one), one.case.task] for one in report.comparison.worse]
     rows += [["skill", *row] for row in skill_rows(evaluation)]
     rows += [["lost", *row] for row in confusion_rows(evaluation)]
-    rows += [["failed", place(one), one.case.task, why(one)] for one in evaluation.failed]
+    rows += [["failed", location(one), one.case.task, why(one)] for one in evaluation.failed]
     return rows
 
 
@@ -118,7 +118,7 @@ def _failed(evaluation: Evaluation, limit: int, width: int) -> list[str]:
 
 
 def _case(result: CaseResult, width: int) -> str:
-    where = place(result)
+    where = location(result)
     return f"{where}  {short(result.case.task, max(20, width - len(where) - 2))}"
 
 

@@ -71,9 +71,9 @@ def _case(example: Example) -> dict[str, object]:
 @click.argument("ids", nargs=-1, metavar="[ID]...")
 @click.option("--all", "all_", is_flag=True, help="Remove all recorded examples.")
 def _remove(session: Session, ids: Sequence[str], all_: bool) -> int:
-    """Remove recorded examples. Those of documents and files are removed where they are written."""
+    """Remove recorded examples. To remove those of documents and files, edit these."""
     if bool(ids) == all_:
-        raise UsageError("name examples by their ids, or --all", hint="metier examples list")
+        raise UsageError("give the ids of examples, or --all", hint="metier examples list")
     with session.catalog() as catalog:
         known = {one.id: one for one in catalog.examples.all()}
         for wanted in ids:

@@ -41,7 +41,7 @@ def command(session: Session, code: str | None) -> None:
 
 
 def _own(session: Session, code: str | None) -> Mapping[str, Finding]:
-    """The pages of rules of one's own, if they may be asked for."""
+    """The pages of user-defined rules, if they may be read."""
     if code is not None and not code.upper().startswith(OWN_FAMILY):
         return {}
     from metier.flow.own_rules import rules_of  # few ask for them

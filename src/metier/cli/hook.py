@@ -144,7 +144,7 @@ def uninstall(session: Session, host: str, for_user: bool, dry_run: bool) -> Non
         _note_workspace_above(session)
     write(session, plan, dry_run)
     if not dry_run and plan_for(session, "hook", host, for_user).changed:
-        session.note("the entry that was there before the installation is back")
+        session.note("the entry from before the installation is restored")
         session.note(f"    hint: to remove it too, run again: metier hook uninstall {host}")
 
 
@@ -214,7 +214,7 @@ def _hook(session: Session) -> int:  # noqa: ARG001  # fixed signature
 
     The host runs 'metier hook HOST': it reads the host's JSON on standard input, prints the host's
     JSON or nothing, and always exits with 0. It takes no options: with one it prints an error and
-    does nothing else. For an unknown host the exit code is 1, which no host takes for a rejected
+    does nothing else. For an unknown host the exit code is 1, which no host treats as a rejected
     prompt.
     """
     click.echo(click.get_current_context().get_help(), err=True)
@@ -250,9 +250,7 @@ def _note_workspace_above(session: Session) -> None:
     parents = map(str, Path(workspace).parents)
     above = next((one for one in parents if state_room(one).exists()), "")
     if above:
-        session.note(
-            f"warning: this folder counts as a workspace of its own, not as part of {above}"
-        )
+        session.note(f"warning: this folder counts as its own workspace, not as part of {above}")
         session.note(f"    hint: run it there, or put an empty {SETTINGS_FILE} there")
 
 

@@ -54,8 +54,10 @@ class _Filter(NamedTuple):
     host: str
 
 
-_SINCE = click.option("--since", metavar="WHEN", help="Only later requests: 7d, 12h, or a date.")
-_SHARED = click.option("--shared", is_flag=True, help="Those of all machines that share state.")
+_SINCE = click.option(
+    "--since", metavar="WHEN", help="Only requests since then: 7d, 12h, or a date."
+)
+_SHARED = click.option("--shared", is_flag=True, help="Include all machines that share state.")
 _HOST = click.option("--host", metavar="NAME", default="", help="Only requests of this host.")
 
 
@@ -66,7 +68,7 @@ _HOST = click.option("--host", metavar="NAME", default="", help="Only requests o
 def _stats(session: Session, since: str | None, host: str, shared: bool) -> None:
     """Show hook decisions and their accuracy.
 
-    How often hooks inject, what, how fast, and how often you found that right.
+    How often hooks inject, what, how fast, and how often you called that right.
     """
     room = _room(session)
     with _log(session, room, shared) as decisions:
@@ -234,7 +236,7 @@ def _names(session: Session, room: Room) -> tuple[list[str] | None, list[str] | 
     try:
         return documents_known(_catalog_room(session, room))
     except StoreError as error:
-        session.note(f"warning: {error.message}; what was never used is not known")
+        session.note(f"warning: {error.message}; it is not known what was never used")
         return None, None
 
 

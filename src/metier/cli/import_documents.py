@@ -19,7 +19,7 @@ from metier.flow.importing import (
     "kinds",
     multiple=True,
     type=click.Choice(FOREIGN_KINDS),
-    help="Only these (default: all of them).",
+    help="Import only these (default: all of them).",
 )
 @click.option(
     "--to",
@@ -47,7 +47,7 @@ def command(session: Session, kinds: tuple[ForeignKind, ...], folder: str, dry_r
         for line in _lines(one):
             click.echo(printable(line))
     if not planned:
-        session.note("nothing to import: no commands, agents or rules of other tools are here")
+        session.note("nothing to import: no commands, agents or rules of other tools were found")
     elif dry_run:
         count = sum(bool(one.target) for one in planned)
         session.note(f"{counted(count, 'file')} would be written (--dry-run)")

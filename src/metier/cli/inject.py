@@ -53,7 +53,7 @@ _PARTS = ("core", "tags", "category", "keywords", "priority")
     "--min-signal",
     type=click.FloatRange(min=0),
     metavar="X",
-    help="Exclude abilities that score less than X without core and priority; runs use"
+    help="Exclude abilities that score less than X, core and priority apart; runs use"
     " abilities.minSignal.",
 )
 @click.option(

@@ -12,12 +12,13 @@ from metier.flow.inspecting import inspect_source
 @click.argument("source", metavar="PATH|ARCHIVE|GIT-ADDRESS")
 @click.option("--all", "everything", is_flag=True, help="Show every finding, info too.")
 def command(session: Session, source: str, everything: bool) -> int:
-    """Show what something would add, and what to check before you install it.
+    """Show what a package would add, and what to check before you install it.
 
-    A folder, a file, a zip, tar or tar.gz archive, or a git address (https, ssh, file). Nothing in
-    it runs, and nothing is installed. Exit code 1 if there is something to check.
+    The package is a folder, a file, a zip, tar or tar.gz archive, or a git address (https, ssh,
+    file). Nothing in it runs, and nothing is installed. Exit code 1 if there is something to check.
 
-    It finds what its patterns know. "Nothing noteworthy" does not mean that it is safe.
+    It finds only what its patterns match. "Nothing noteworthy" does not mean that the package is
+    safe.
     """
     session.notes_trust = False  # it would read as if it were about what is inspected
     with session.catalog() as catalog:

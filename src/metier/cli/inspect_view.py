@@ -17,9 +17,7 @@ _MOST_FINDINGS = 30
 _MOST_OF_A_CODE = 5
 _MOST_NAMES = 8
 _NO_TERMINAL = 100
-_CAVEAT = (
-    "It finds what its patterns know, and misses what they do not: docs/inspect.md has figures."
-)
+_CAVEAT = "It finds only what its patterns match: docs/inspect.md has figures."
 
 
 def report(found: Inspection, *, everything: bool = False) -> list[str]:
@@ -39,7 +37,7 @@ def report(found: Inspection, *, everything: bool = False) -> list[str]:
 def _verdict(found: Inspection, width: int) -> Iterator[str]:
     counts = found.counts()
     parts = [counted(counts[one], one) for one in ("error", "warning") if counts[one]]
-    verdict = f"Look first: {' and '.join(parts)}" if parts else "Nothing noteworthy"
+    verdict = f"Check first: {' and '.join(parts)}" if parts else "Nothing noteworthy"
     yield click.style(verdict, bold=True)
     commit = f" at {found.commit[:12]}" if found.commit else ""
     size = f"{counted(found.files, 'file')}, {found.size:,} bytes"

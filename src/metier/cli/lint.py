@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from metier.cli.lint_options import LintOptions, lint_options
+from metier.cli.lint_summary import summary
 from metier.cli.session import Session, counted, metier_command
 from metier.cli.shown_paths import shown_file
 from metier.config import Config
@@ -198,10 +199,10 @@ def _without_known(
     parts = [f"{counted(len(reported) - len(new), 'known finding')} hidden ({options.baseline})"]
     gone = baseline.fixed(reported, linter.is_checked)
     if gone:
-        parts.append(f"{counted(gone, 'finding')} of it fixed: --write-baseline drops them")
+        parts.append(f"{counted(gone, 'listed finding')} fixed: --write-baseline drops them")
     session.note_wrapped("; ".join(parts))
     if shown := len(new) - len(baseline.unknown(reported)):
-        findings = f"{counted(shown, 'security finding')} of it reported all the same"
+        findings = f"{counted(shown, 'security finding')} of it reported anyway"
         session.note_wrapped(f"{findings}: a workspace that is not trusted hides none")
     return new
 
@@ -273,8 +274,6 @@ def _note_summary(
     linted: Linted,
     reported: Sequence[Reported],
 ) -> None:
-    from metier.cli.lint_view import summary
-
     if options.select:  # list no excluded files beside the selected codes
         linted.excluded = []
     for file in linted.unreported(linter.wants):

@@ -51,9 +51,9 @@ def as_json(reported: Sequence[Reported]) -> str:
     return dumped([_json(one) for one in reported])
 
 
-def _json(one: Reported) -> dict[str, Any]:
-    owners = {"owners": list(one.owners)} if one.owners else {}
-    return {**one.issue.to_json(), **owners}
+def _json(finding: Reported) -> dict[str, Any]:
+    owners = {"owners": list(finding.owners)} if finding.owners else {}
+    return {**finding.issue.to_json(), **owners}
 
 
 def dumped(value: Any) -> str:
@@ -93,13 +93,13 @@ def as_gitlab(reported: Sequence[Reported]) -> str:
     return dumped([_gitlab(one, name) for one, name in zip(reported, ids, strict=True)])
 
 
-def _gitlab(one: Reported, fingerprint: str) -> dict[str, Any]:
-    issue = one.issue
+def _gitlab(finding: Reported, fingerprint: str) -> dict[str, Any]:
+    issue = finding.issue
     text = f"{issue.message}; {issue.hint}" if issue.hint else issue.message
     return {
         "description": text,
         "check_name": issue.code,
         "fingerprint": fingerprint,
         "severity": _GITLAB_LEVELS[issue.severity],
-        "location": {"path": one.path, "lines": {"begin": issue.line}},
+        "location": {"path": finding.path, "lines": {"begin": issue.line}},
     }

@@ -5,7 +5,8 @@ from html import escape
 
 from metier import __version__
 from metier.core.text import counted
-from metier.flow.lint_report import Reported, by_owner, by_rule
+from metier.flow.lint_counts import by_owner, by_rule
+from metier.flow.lint_report import Reported
 from metier.safety.escapes import visible
 
 _STYLE = """
@@ -77,10 +78,12 @@ def _group(reported: Sequence[Reported], code: str) -> str:
     )
 
 
-def _row(one: Reported) -> list[str]:
-    issue = one.issue
+def _row(finding: Reported) -> list[str]:
+    issue = finding.issue
     hint = f'<br><span class="hint">{_text(issue.hint)}</span>' if issue.hint else ""
-    owners = f'<br><span class="hint">{_text(" ".join(one.owners))}</span>' if one.owners else ""
+    owners = (
+        f'<br><span class="hint">{_text(" ".join(finding.owners))}</span>' if finding.owners else ""
+    )
     place = f"{issue.path}:{issue.line}:{issue.column}"
     return [f"<code>{_text(place)}</code>{owners}", f"{_text(issue.message)}{hint}"]
 

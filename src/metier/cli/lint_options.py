@@ -155,7 +155,7 @@ _OPTIONS = (
     click.option("--select", **_CODES, help="Only these codes or families."),
     click.option("--ignore", **_CODES, help="All but these."),
     click.option("--notes", is_flag=True, help="Also show notes, which never fail."),
-    click.option("--strict", is_flag=True, help="No lenient reading; notes fail too."),
+    click.option("--strict", is_flag=True, help="Read files strictly; notes fail too."),
     click.option("--host", type=click.Choice(HOSTS), help="Only what matters to this host."),
     click.option("--kind", type=click.Choice(list(KINDS)), help="What the named files are."),
     click.option(

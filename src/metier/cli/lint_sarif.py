@@ -63,8 +63,8 @@ def help_uri(code: str) -> str:
     return f"urn:metier:finding:{code}"
 
 
-def _result(one: Reported, rule: int, fingerprint: str) -> dict[str, Any]:
-    issue = one.issue
+def _result(finding: Reported, rule: int, fingerprint: str) -> dict[str, Any]:
+    issue = finding.issue
     text = f"{issue.message}; {issue.hint}" if issue.hint else issue.message
     region = {"startLine": issue.line, "startColumn": issue.column}
     result: dict[str, Any] = {
@@ -72,27 +72,29 @@ def _result(one: Reported, rule: int, fingerprint: str) -> dict[str, Any]:
         "ruleIndex": rule,
         "level": _LEVELS[issue.severity],
         "message": {"text": text},
-        "locations": [{"physicalLocation": {"artifactLocation": _artifact(one), "region": region}}],
+        "locations": [
+            {"physicalLocation": {"artifactLocation": _artifact(finding), "region": region}}
+        ],
         "partialFingerprints": {_FINGERPRINT: fingerprint},
         "properties": {"hosts": issue.effects},
     }
-    if one.repair is not None:
-        result["fixes"] = [_fix(one, one.repair)]
-    if one.owners:
-        result["properties"]["owners"] = list(one.owners)
+    if finding.repair is not None:
+        result["fixes"] = [_fix(finding, finding.repair)]
+    if finding.owners:
+        result["properties"]["owners"] = list(finding.owners)
     return result
 
 
-def _artifact(one: Reported) -> dict[str, str]:
-    path = one.issue.path
+def _artifact(finding: Reported) -> dict[str, str]:
+    path = finding.issue.path
     return {"uri": ("file://" if path.startswith("/") else "") + quote(path)}
 
 
-def _fix(one: Reported, repair: Repair) -> dict[str, Any]:
+def _fix(finding: Reported, repair: Repair) -> dict[str, Any]:
     return {
-        "description": {"text": one.issue.hint or one.issue.finding.title},
+        "description": {"text": finding.issue.hint or finding.issue.finding.title},
         "artifactChanges": [
-            {"artifactLocation": _artifact(one), "replacements": list(_replacements(repair))}
+            {"artifactLocation": _artifact(finding), "replacements": list(_replacements(repair))}
         ],
     }
 

@@ -29,7 +29,7 @@ def watch(
     """
 
     def stamp() -> object:
-        quiet = session.anew(quiet=True)
+        quiet = session.reopened(quiet=True)
         linter = linter_of(quiet, options._replace(changed=None))
         return linter.stamp() if linter is not None else None
 
@@ -40,7 +40,7 @@ def watch(
         if sys.stdout.isatty():
             click.clear()
         try:
-            check(session.anew())
+            check(session.reopened())
         except MetierError as error:
             if is_first:
                 raise

@@ -36,7 +36,9 @@ def _complete(_ctx: Any, _parameter: Any, incomplete: str) -> list[CompletionIte
     shell_complete=_complete,
 )
 @click.option(
-    "--search", metavar="TEXT", help="Those with TEXT in name or description, then those that fit."
+    "--search",
+    metavar="TEXT",
+    help="Documents with TEXT in name or description, then others that fit.",
 )
 @click.option(
     "--capability",
@@ -51,11 +53,15 @@ def _complete(_ctx: Any, _parameter: Any, incomplete: str) -> list[CompletionIte
     help="Only abilities that apply to this agent.",
 )
 @click.option(
-    "--tag", "tags", metavar="TAG", multiple=True, help="Only abilities with a TAG given."
+    "--tag",
+    "tags",
+    metavar="TAG",
+    multiple=True,
+    help="Only abilities with one of the tags; repeatable.",
 )
 @click.option("--team", metavar="TEAM", help="Only documents of this team.")
 @click.option("--owner", metavar="OWNER", help="Only documents of teams with this owner.")
-@click.option("--shadowed", is_flag=True, help="Also shadowed documents.")
+@click.option("--shadowed", is_flag=True, help="Include shadowed documents.")
 @click.option("--excluded", is_flag=True, help="Only excluded documents, and why they are.")
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="At most N documents.")
 def command(
@@ -73,7 +79,7 @@ def command(
 ) -> None:
     """List skills (the default), cards or agents by name, or abilities by priority.
 
-    With --search the best come first.
+    With --search the best matches come first.
     """
     wanted = KIND_OF[kind]
     if capability is not None and wanted != "skill":
@@ -81,7 +87,9 @@ def command(
     if (agent is not None or tags) and wanted != "ability":
         raise UsageError("--agent and --tag are for abilities", hint="metier list abilities")
     if excluded and (search or capability or agent or tags or team or owner or shadowed):
-        raise UsageError("--excluded goes with no other filter", hint="metier list --excluded")
+        raise UsageError(
+            "--excluded cannot be combined with other filters", hint="metier list --excluded"
+        )
     with session.catalog() as catalog:
         _check_team(catalog, team, owner)
         if excluded:
@@ -110,7 +118,7 @@ def command(
             if left_out := len(catalog.excluded_rows(wanted)):
                 session.note(f"{left_out:,} excluded: metier list {kind} --excluded")
         if wanted == "agent" and all(map(_is_not_standard, catalog.documents("agent"))):
-            session.note(f"besides, '{STANDARD}' is built in: metier run {STANDARD} TASK")
+            session.note(f"'{STANDARD}' is built in: metier run {STANDARD} TASK")
         if wanted == "ability":
             columns, table = _abilities_table(session, rows)
         else:

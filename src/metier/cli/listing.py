@@ -43,12 +43,12 @@ class _ListedHost(click.Choice[str]):
 
 
 @metier_command("listing", repeats=True)
-@click.option("--host", type=_ListedHost(LISTED), help="One host (default: those used here).")
+@click.option("--host", type=_ListedHost(LISTED), help="Only this host (default: those used here).")
 @click.option(
     "--context",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Tokens of the model's context (default: printed for each host).",
+    help="The model's context, in tokens (default: printed for each host).",
 )
 @click.option("--show", is_flag=True, help="Print the listing as the model sees it.")
 @click.option(
@@ -81,7 +81,7 @@ def command(
     max_lost: int | None,
     limit: int,
 ) -> int:
-    """Show what a host shows the model of your skills, and what is lost.
+    """Show what a host tells the model about your skills, and what is lost.
 
     Computed from the files by each host's own rule, without a model. A skill counts as lost if the
     model does not see its whole text; one that you switched off does not count.
@@ -203,7 +203,7 @@ def _plan(found: HostListing, limit: int) -> Iterator[str]:
     off = [edit for edit in plan if edit.action == "switch-off"]
     short = [edit for edit in plan if edit.action == "shorten"]
     if plan:
-        yield "  greedy plan after which all fit (not the only one, nor the smallest):"
+        yield "  greedy plan that makes all fit (not the only one, nor the smallest):"
     if off:
         switch = f" ({how})" if (how := switch_of(found.host)) else ""
         yield f"    switch off {counted(len(off), 'skill')}{switch}:"

@@ -10,10 +10,10 @@ from metier.flow.reviews import Reviews
 def command(session: Session) -> int:
     """Write metier.lock, with the hashes of the skills of this workspace.
 
-    For each skill of the workspace and its mounts, not for those in your home folder, it has the
-    sha256 of every file, scripts included, the capabilities, the tools and commands that the skill
-    asks for, and its origin where known. Commit it; `metier verify` compares, and `metier diff`
-    shows what changed since, in words. Exit code 1 if not all files of a skill can be read.
+    It lists each skill of the workspace and its mounts, but none in your home folder: the sha256 of
+    every file, scripts included, the capabilities, tools and commands that the skill asks for, and
+    its origin if known. Commit it; `metier verify` compares, and `metier diff` shows what changed
+    since, in words. Exit code 1 if not all files of a skill can be read.
     """
     session.require_workspace()
     with session.catalog() as catalog:

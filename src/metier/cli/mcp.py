@@ -84,21 +84,21 @@ def _metrics() -> "Metrics":
     default=PORT,
     show_default=True,
     metavar="N",
-    help="Where to listen; 0 takes any port that is free.",
+    help="The port to listen on; 0 picks a free one.",
 )
 @click.option(
     "--token-file",
     metavar="FILE",
     type=click.Path(),
-    help="The token that clients must show, or METIER_MCP_TOKEN.",
+    help="The token that clients must send; default: METIER_MCP_TOKEN.",
 )
-@click.option("--token", hidden=True, help="Refused: other users can read command lines.")
+@click.option("--token", hidden=True, help="Rejected: other users can read command lines.")
 @click.option(
     "--allow-host",
     "names",
     metavar="NAME",
     multiple=True,
-    help="Another name that clients reach the server by, or NAME:PORT; repeat it.",
+    help="Another name of this server for clients, or NAME:PORT; repeatable.",
 )
 @click.option("--metrics", is_flag=True, help="Serve metrics for Prometheus at /metrics.")
 @click.option(
@@ -190,7 +190,7 @@ def _check_stdio() -> None:
 @contextmanager
 def opened(session: Session, *, allow_run: bool) -> Iterator[Catalog]:
     """The catalog under the user's trust as it is now; without runs not even a probe starts."""
-    fresh = session.anew()
+    fresh = session.reopened()
     if not allow_run:
         boundary = fresh.boundary
         fresh.boundary = boundary._replace(config=boundary.config._replace(probes=()))

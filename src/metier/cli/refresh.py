@@ -20,7 +20,12 @@ from metier.values.which import BUILT_IN
 
 
 @metier_command("refresh", catalog=False)
-@click.option("--background", is_flag=True, hidden=True, help="Do what hooks need, as hooks may.")
+@click.option(
+    "--background",
+    is_flag=True,
+    hidden=True,
+    help="Refresh what hooks need, with no more powers than they have.",
+)
 def command(session: Session, background: bool) -> None:
     """Update the catalog from disk.
 
@@ -160,7 +165,7 @@ def summary(refreshed: Refreshed, catalog: Catalog) -> list[str]:
     changes = refreshed.changes
     kinds = [counted(changes.included[kind], kind, PLURAL[kind]) for kind in KINDS]
     if changes.shadowed:
-        kinds.append(f"{changes.shadowed:,} of them shadowed by another of their name")
+        kinds.append(f"{changes.shadowed:,} of them shadowed by another of the same name")
     lines = [
         ", ".join(kinds),
         f"{changes.added:,} new, {changes.changed:,} changed, {changes.removed:,} removed,"

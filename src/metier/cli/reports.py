@@ -54,7 +54,7 @@ def _list(session: Session, limit: int | None) -> int:
         session.print_json(rows)
         return 0
     if not rows:
-        session.note("no report is stored here: metier resolve makes one")
+        session.note("no report is stored here: metier resolve creates one")
     cells = [
         [
             row["reportId"],

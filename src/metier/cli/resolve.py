@@ -29,7 +29,7 @@ _ANY_DECISION = "|".join(DECISIONS)
     "requires",
     metavar="CAPABILITY",
     multiple=True,
-    help="A capability; repeat it.",
+    help="A required capability; repeatable.",
 )
 @click.option(
     "--for",
@@ -49,7 +49,9 @@ _ANY_DECISION = "|".join(DECISIONS)
 @click.option("--aliases", "alias_file", metavar="FILE", type=click.Path(), help="Alias table.")
 @click.option("--host", metavar="NAME", help="The host that providers must work in.")
 @click.option("--decision", type=click.Choice(DECISIONS), help="When a capability is missing.")
-@click.option("--ask", is_flag=True, help="Ask on the terminal what to decide, and about probes.")
+@click.option(
+    "--ask", is_flag=True, help="Ask on the terminal for decisions, and before probes run."
+)
 @click.option("--continue", "report_id", metavar="REPORT", help="Complete a pending resolution.")
 @click.option(
     "--depth",
@@ -60,7 +62,7 @@ _ANY_DECISION = "|".join(DECISIONS)
     help="How far to follow what providers require.",
 )
 @click.option("--no-divergence", is_flag=True, help="Do not check claims against descriptions.")
-@click.option("--full-report", is_flag=True, help="A row for every candidate.")
+@click.option("--full-report", is_flag=True, help="Include a row for every candidate.")
 def command(
     session: Session,
     query: str,
@@ -88,7 +90,7 @@ def command(
             new = (query, requires, consumer, mode, policies, alias_file, host)
             if any((*new, ask, no_divergence, full_report)):
                 raise UsageError(
-                    "--continue completes a resolution as it was asked",
+                    "--continue completes a resolution with its original arguments",
                     hint="give only --decision with it",
                 )
             return _continue(session, catalog, report_id, decision)

@@ -46,7 +46,7 @@ def input_option(function: Any) -> Any:
         "--input",
         "given",
         metavar="JSON|@FILE|-",
-        help="What the templates of the workflow see as `input`.",
+        help="The `input` that the templates of the workflow see.",
     )(function)
 
 
@@ -58,7 +58,7 @@ def run_options(function: Any) -> Any:
             "allowed",
             metavar="NAME",
             multiple=True,
-            help="Consent to a command of the settings; repeat it.",
+            help="Allow a command of the settings; repeatable.",
         ),
     ):
         function = option(function)
@@ -309,7 +309,7 @@ class Attended(NamedTuple):
         if left := not_taken_back(result.run, result.steps):
             session.note_wrapped(f"not undone: {', '.join(left)}")
         if not self.catalog.is_kept:
-            session.note("warning: the run is not kept: nothing can be written here")
+            session.note("warning: the run is not stored: nothing can be written here")
         if _was_cancelled(result):
             if result.run.is_resumable:
                 self._note("to continue", "resume", result)

@@ -31,7 +31,7 @@ def queue_options(function: Any) -> Any:
             "--queue", metavar="NAME", default="",
             help="With --detach: wait in this queue (default: the model's, or 'runs').",
         ),
-        click.option("--detach", is_flag=True, help="Leave it to a worker, and print its id."),
+        click.option("--detach", is_flag=True, help="Queue it for a worker, and print its id."),
     ):  # fmt: skip
         function = option(function)
     return function

@@ -111,9 +111,9 @@ def found_run(agency: Agency, wanted: str) -> RunRecord:
 @click.option("--state", type=click.Choice(get_args(RunState)), help="Only runs in this state.")
 @click.option(
     "--limit", type=click.IntRange(min=1), metavar="N", default=_SHOWN, show_default=True,
-    help="How many, the newest first.",
+    help="At most N runs, the newest first.",
 )  # fmt: skip
-@click.option("--all", "delegated", is_flag=True, help="Also delegated runs.")
+@click.option("--all", "delegated", is_flag=True, help="Also list delegated runs.")
 def _list(session: Session, state: str | None, limit: int, delegated: bool) -> int:
     """List runs, the newest first."""
     with _unrefreshed(session) as catalog:
@@ -213,7 +213,7 @@ def _steps(session: Session, wanted: str) -> int:
 @_run_argument
 @click.option("--events", is_flag=True, help="Print events as lines of JSON.")
 def _watch(session: Session, wanted: str, events: bool) -> int:
-    """Follow a run on any machine until it ends; its output and exit code.
+    """Follow a run on any machine until it ends, and exit as it does.
 
     Ctrl-C stops watching; the run continues.
     """
@@ -256,7 +256,7 @@ def _resume(
         run = _consented(session, catalog, wanted, allowed)
         agency = catalog.agency
         if run.state == "succeeded":
-            session.note(f"run {run.run_id} has succeeded already; this is its output")
+            session.note(f"run {run.run_id} has already succeeded; this is its output")
             result = asyncio.run(agency.resume(run.run_id))
             return Attended(session, catalog, events).tell(result)
         _check_idle(session, agency, run)
@@ -340,7 +340,7 @@ def _cancel(session: Session, wanted: str) -> int:
         run = found_run(catalog.agency, wanted)
         if run.state not in ("running", "pending", "cancelled"):
             raise UsageError(
-                f"run '{run.run_id}' has ended: it is {state_in_words(run.state)}",
+                f"run '{run.run_id}' has already ended: {state_in_words(run.state)}",
                 hint=runs_command(session, "show", run.run_id),
             )
         cancel_run(catalog.agency, run.run_id)
@@ -348,7 +348,7 @@ def _cancel(session: Session, wanted: str) -> int:
     if session.as_json:
         session.print_json({"runId": run.run_id, "state": run.state})
     elif run.state == "running":
-        session.tell(f"run {run.run_id} was asked to stop, and has not stopped yet")
+        session.tell(f"run {run.run_id} was asked to stop, but has not stopped yet")
     else:
         session.tell(f"run {run.run_id} is {state_in_words(run.state)}")
     if run.is_resumable:

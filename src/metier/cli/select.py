@@ -40,14 +40,14 @@ Profiles = Mapping[str, AgentProfile]
     "requires",
     metavar="CAPABILITY",
     multiple=True,
-    help="A capability that the agent should have; repeat it.",
+    help="A capability that the agent should have; repeatable.",
 )
 @click.option(
     "--exclude",
     metavar="ID",
     multiple=True,
     shell_complete=complete_names("agent"),
-    help="An agent that is not wanted; repeat it.",
+    help="Do not select this agent; repeatable.",
 )
 @click.option("--explain", is_flag=True, help="Show the parts of each score, and the reasons.")
 def command(

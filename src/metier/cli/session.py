@@ -42,7 +42,7 @@ if TYPE_CHECKING:  # not every command has a catalog, which is slow to load
 
 LAST = "last"
 """Another name for the latest run or report."""
-OUTSIDE = "this is not a workspace: only skill folders are read, and nothing is kept"
+OUTSIDE = "this is not a workspace: only skill folders are read, and nothing is stored"
 _BAR_FROM = 500
 
 
@@ -77,7 +77,7 @@ class Session:
         self.has_acted = False
         """Whether the command did something that must not happen twice."""
 
-    def anew(self, *, quiet: bool = False) -> "Session":
+    def reopened(self, *, quiet: bool = False) -> "Session":
         """The same options, or quieter; settings and trust are read again."""
         options: dict[str, Any] = {name: getattr(self, name) for name in (*_SHARED, "for_host")}
         return Session(**{**options, "quiet": quiet or self.quiet})
@@ -226,7 +226,7 @@ class Session:
         with self.progress("reading") as reading, self.progress("encoding", after=1) as encoding:
             refreshed = catalog.refresh(reading, on_encoded=encoding)
         if catalog.store.was_damaged or self.met_damage:
-            self.note(f"the catalog of {catalog.workspace} was damaged and has been built again")
+            self.note(f"the catalog of {catalog.workspace} was damaged and has been rebuilt")
         return refreshed
 
     @cached_property
@@ -424,7 +424,7 @@ def _common_options(*, catalog: bool, for_host: bool) -> list[click.Parameter]:
     as_json, *others = shared_options()
     flags = {}
     if catalog:
-        flags["--no-refresh"] = "Do not look for changes first."
+        flags["--no-refresh"] = "Do not refresh the catalog first."
     if not for_host:
         text = "Review what the workspace may do, and trust it for this command only."
         flags["--trust-once"] = text

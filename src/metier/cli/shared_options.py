@@ -31,7 +31,7 @@ def shared_options() -> list[click.Option]:
             ["--config", "config_file"],
             metavar="FILE",
             type=click.Path(),
-            help="Settings to use.",
+            help="The settings file to use.",
         ),
         click.Option(["-q", "--quiet"], is_flag=True, help="Print data only."),
         click.Option(["-v", "--verbose"], is_flag=True, help="Show tracebacks."),
@@ -56,10 +56,10 @@ def usage_hint(error: click.ClickException, path: str) -> str:
     wanted = _WRONG_CHOICE.match(error.message)
     parameter = error.param if isinstance(error, click.BadParameter) else None
     choices = getattr(parameter.type, "choices", ()) if parameter is not None else ()
-    return suggestion(_meant(wanted[1], list(choices)) if wanted else "", f"{path} --help")
+    return suggestion(_nearest_choice(wanted[1], list(choices)) if wanted else "", f"{path} --help")
 
 
-def _meant(wanted: str, choices: list[str]) -> str:
+def _nearest_choice(wanted: str, choices: list[str]) -> str:
     """The first choice that begins like it, or else the most similar one."""
     longer = (one for one in choices if wanted and one.startswith(wanted))
     return next(longer, "") or nearest(wanted, choices)

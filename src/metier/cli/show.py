@@ -48,7 +48,7 @@ def _complete(ctx: click.Context, _parameter: Any, incomplete: str) -> list[Comp
     default=DEFAULT_MAX_TOKENS,
     show_default=True,
     metavar="N",
-    help="The most tokens a page has.",
+    help="The most tokens per page.",
 )
 def command(session: Session, kind: str, wanted: str, page: int | None, max_tokens: int) -> None:
     """Show one document: its fields, its findings, its text.

@@ -29,8 +29,8 @@ _COLUMNS = ["skill", "fired", "sessions", "model", "user", "read", "missed", "lo
 @metier_command("usage", repeats=True)
 @click.option("--host", metavar="NAME", help=f"Only this host: {', '.join(HOSTS)}.")
 @click.option("--since", metavar="WHEN", default=_PERIOD, show_default=True,
-              help="Only sessions active later: 30d, 12h, or a date.")  # fmt: skip
-@click.option("--all", "everywhere", is_flag=True, help="Also sessions of other workspaces.")
+              help="Only sessions active since then: 30d, 12h, or a date.")  # fmt: skip
+@click.option("--all", "everywhere", is_flag=True, help="Include sessions of other workspaces.")
 @click.option("--prompts", is_flag=True, help="Print the prompts that looked like a skill's job.")
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="At most N skills.")
 @click.option("--export-cases", "file", metavar="FILE", type=click.Path(),
@@ -189,7 +189,7 @@ def _export(session: Session, cases: Iterable[Case], file: str, yes: bool) -> No
 
     drafts = drafted(cases, user_home(os.environ))
     if not drafts:
-        session.note("no prompt is a case: nothing was written")
+        session.note("no prompt makes a case: nothing was written")
         return
     question = f"Write {counted(len(drafts), 'prompt')} of yours, redacted, to {file}?"
     if not yes and not click.confirm(question, err=True):

@@ -60,10 +60,12 @@ def _show(session: Session) -> int:
 @metier_command("copy", catalog=False)
 @click.option(
     "--to", "address", metavar="URL",
-    help="The database, without a password (default: that of the settings).",
+    help="The database, without a password (default: the one in the settings).",
 )  # fmt: skip
 @click.option(
-    "--namespace", metavar="NAME", help="The namespace to copy to (default: the settings')."
+    "--namespace",
+    metavar="NAME",
+    help="The namespace to copy to (default: the one in the settings).",
 )
 def _copy(session: Session, address: str | None, namespace: str | None) -> int:
     """Copy runs, reports, outcomes and decisions of this machine to PostgreSQL.
@@ -92,7 +94,7 @@ def _copy(session: Session, address: str | None, namespace: str | None) -> int:
         )
         return 0
     session.note(f"found on this machine: {_all(result.found._asdict())}")
-    nothing = "nothing new" if result.newer else "nothing: everything was there already"
+    nothing = "nothing new" if result.newer else "nothing: everything was already there"
     copied = _all(result.copied._asdict()) if any(result.copied) else nothing
     session.tell(f"copied to {settings.address}, namespace {settings.namespace}: {copied}")
     if result.newer:
@@ -110,7 +112,7 @@ def _not_copied(newer: int) -> str:
 
 @command.add
 @metier_command("prune", catalog=False)
-@click.option("--all", "resumable", is_flag=True, help="Also runs that could be resumed.")
+@click.option("--all", "resumable", is_flag=True, help="Also remove runs that could be resumed.")
 @click.option("--dry-run", is_flag=True, help="Show what would be removed, and remove nothing.")
 def _prune(session: Session, resumable: bool, dry_run: bool) -> int:
     """Remove ended runs, reports and decisions of hooks that are older than 30 days.
@@ -207,7 +209,7 @@ def _adopt(session: Session, old: str | None, dry_run: bool) -> int:
     elif dry_run:
         session.note("nothing was copied (--dry-run)")
     else:
-        session.tell(f"taken over: {_summary(taken)}")
+        session.tell(f"copied: {_summary(taken)}")
         if is_shared(session.config()):
             session.note("to share them: metier state copy")
     return 0

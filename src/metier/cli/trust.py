@@ -51,26 +51,28 @@ def command(
 ) -> int:
     """Review what a workspace may do, and trust it.
 
-    Until you trust a workspace metier reads its documents and ignores everything else in it:
+    Until you trust a workspace, metier reads its documents and ignores everything else in it:
     commands, servers, models, keys, probes, sources, agents. This command shows each of these and
-    asks. Your answer is kept in your own configuration folder, with the digest of what was shown:
-    after any change you are asked again, and see what changed.
+    asks. Your answer is stored in your own configuration folder, with the digest of what was shown:
+    after any change metier asks again, and shows what changed.
 
     --accept takes the digest that --show prints, for scripts; it does not let the workspace's text
     into prompts. In CI set METIER_TRUST to the digest instead. Exit code 3 without a terminal.
 
     With --skill you review a skill instead: what it asks for, and what changed since your last
-    review. With --mcp you review a server of [mcp.NAME] in the settings, which is started for
+    review. With --mcp you review a server of [mcp.NAME] in the settings, which metier starts for
     that: its command, and the names, descriptions and schemas of its tools. A tool that is new or
     changed is switched off until you accept it.
     """
     if sum((only_show, accept is not None, revoke)) > 1:
-        raise UsageError("--show, --accept and --revoke do not go together")
+        raise UsageError("--show, --accept and --revoke cannot be combined")
     if session.config_file is not None:
-        raise UsageError("--config does not go with 'trust': it reviews the workspace's own files")
+        raise UsageError(
+            "--config cannot be used with 'trust', which reviews the workspace's own files"
+        )
     if server is not None:
         if skills:
-            raise UsageError("--mcp and --skill do not go together")
+            raise UsageError("--mcp and --skill cannot be combined")
         return trust_server(session, server, only_show=only_show, accept=accept, revoke=revoke)
     if skills:
         return _about_skills(session, skills, only_show, accept, revoke)
@@ -102,7 +104,11 @@ def _show(session: Session, review: Review) -> None:
         return
     show(review)
     state = {"trusted": "trusted", "changed": "changed since it was trusted"}
-    speaks = f"; it may{'' if review.speaks else ' not'} speak" if review.state == "trusted" else ""
+    speaks = (
+        f"; hooks may{'' if review.speaks else ' not'} use its text"
+        if review.state == "trusted"
+        else ""
+    )
     session.note(f"state: {state.get(review.state, 'not trusted')}{speaks}")
 
 
@@ -129,14 +135,14 @@ def _ask(session: Session, review: Review) -> int:
         )
     show(review)
     if review.speaks:
-        session.note("you trust this workspace already; metier trust --revoke takes it back")
-        offer_locked(session.anew())
+        session.note("you already trust this workspace; metier trust --revoke undoes that")
+        offer_locked(session.reopened())
         return 0
     if not click.confirm("Trust this workspace?", err=True):
         raise TrustError("not trusted, nothing was recorded", where=review.workspace)
     review.record(speak=True)
     _tell(session, review)
-    offer_locked(session.anew())
+    offer_locked(session.reopened())
     return 0
 
 

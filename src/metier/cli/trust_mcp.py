@@ -21,7 +21,7 @@ def trust_server(
     reviews = McpReviews(session.boundary)
     if revoke:
         was_on = reviews.revoke(name)
-        told = "all tools are switched off" if was_on else "all tools were switched off already"
+        told = "all tools are switched off" if was_on else "all tools were already switched off"
         session.note(f"MCP server '{name}': {told}")
         return 0
     is_asking = not only_show and accept is None

@@ -10,7 +10,9 @@ _ALWAYS_WRONG = ("changed", "unreadable")
 
 @metier_command("verify", catalog=False)
 @click.option(
-    "--frozen", is_flag=True, help="Also fail if a locked skill is missing, or one is not locked."
+    "--frozen",
+    is_flag=True,
+    help="Also fail if a locked skill is missing, or a skill is not locked.",
 )
 def command(session: Session, frozen: bool) -> int:
     """Compare the skills of this workspace with metier.lock.

@@ -27,7 +27,7 @@ _PACKAGES = ("starlette", "uvicorn")
     default=PORT,
     show_default=True,
     metavar="N",
-    help="Where to listen; 0 takes any port that is free.",
+    help="The port to listen on; 0 picks a free one.",
 )
 @click.option("--no-open", is_flag=True, help="Print the address instead of opening a browser.")
 @click.option(
@@ -35,11 +35,11 @@ _PACKAGES = ("starlette", "uvicorn")
     "names",
     metavar="NAME",
     multiple=True,
-    help="Another name that the browser reaches the server by, or NAME:PORT; repeat it.",
+    help="Another name of this server for the browser, or NAME:PORT; repeatable.",
 )
 @click.option("--export", "folder", metavar="FOLDER", type=click.Path(),
               help="Write the read-only pages as static files; serve nothing.")  # fmt: skip
-@click.option("--with-prompts", is_flag=True, help="Export what you asked, too.")
+@click.option("--with-prompts", is_flag=True, help="Also export your prompts and tasks.")
 def command(
     session: Session,
     port: int,
@@ -62,7 +62,7 @@ def command(
     _ = session.boundary  # notes what is ignored, once
 
     def boundary() -> Boundary:
-        return session.anew(quiet=True).boundary
+        return session.reopened(quiet=True).boundary
 
     if folder is not None:
         return _export(session, CatalogSource(boundary), folder, with_prompts)

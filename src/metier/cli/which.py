@@ -57,7 +57,7 @@ def command(
     """
     tasks = _tasks(session, task, each)
     if each and expect:
-        raise UsageError("--each and --expect do not go together", hint="metier which --help")
+        raise UsageError("--each and --expect cannot be combined", hint="metier which --help")
     most = limit or (_SHOWN_BESIDE_EXPECTED if expect else _SHOWN_SKILLS)
     with session.catalog() as catalog:
         answers = [catalog.which(one, host=host, expect=expect, limit=most) for one in tasks]

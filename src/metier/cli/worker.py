@@ -29,7 +29,7 @@ _SIGNALS = (signal.SIGTERM, signal.SIGINT)
     "queues",
     metavar="NAME",
     multiple=True,
-    help="Only from this queue; repeat it (default: 'runs' and those of the settings).",
+    help="Only from this queue; repeatable (default: 'runs' and those of the settings).",
 )
 @click.option(
     "--concurrency",
@@ -57,7 +57,7 @@ _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 @click.option("--metrics", metavar="[ADDRESS:]PORT", help="Answer /metrics there.")
 @click.option(
     "--allow-tool", "allowed", metavar="NAME", multiple=True,
-    help="Consent to a command of the settings; repeat it.",
+    help="Allow a command of the settings; repeatable.",
 )  # fmt: skip
 def command(
     session: Session,
@@ -71,9 +71,9 @@ def command(
 ) -> int:
     """Execute runs that 'metier run --detach' and schedules put into the queue.
 
-    On SIGTERM or Ctrl-C it takes no more runs, gives those that execute --stop-after seconds to
-    finish, and returns the others to the queue, where another worker continues them. The runs of
-    a worker that dies are taken over by the others. A second signal does not wait for runs.
+    On SIGTERM or Ctrl-C it takes no more runs, gives running ones --stop-after seconds to finish,
+    and returns the rest to the queue, where another worker continues them. The runs of a worker
+    that dies are taken over by the others. A second signal does not wait for runs.
 
     /health answers 200 while the worker can reach PostgreSQL, else 503. Without an address both
     pages are served to this machine only. With --json the log is lines of JSON.

@@ -1,7 +1,7 @@
 """Settings: flags > environment > metier.toml > [tool.metier] > user file > defaults.
 
-What a workspace sets counts only as far as its class allows until the user trusts it:
-see `config.settings`.
+Until the user trusts a workspace, its settings apply only as far as their classes allow: see
+`config.settings`.
 """
 
 import os
@@ -52,7 +52,7 @@ class Config(NamedTuple):
     lint_ignore: tuple[str, ...] = ()
     per_file_ignores: Mapping[str, tuple[str, ...]] = MappingProxyType({})
     lint_rules: "tuple[RuleSetting, ...]" = ()
-    """Rules of one's own, by `[lint.rules.CODE]`."""
+    """User-defined rules, by `[lint.rules.CODE]`."""
     lint_plugins: tuple[str, ...] = ()
     """The entry points of installed packages whose rules are used."""
     eval_min_recall: float | None = None

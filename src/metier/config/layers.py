@@ -55,7 +55,7 @@ def layers_of(
         is_inside_it = bool(workspace) and is_inside(os.path.realpath(file), workspace)
         if for_host and not is_inside_it:
             raise ConfigError(
-                "what a host starts takes settings from the workspace and from your own file only",
+                "what a host starts takes its settings only from the workspace and your own file",
                 where=file,
                 hint=f"put them into {user}",
             )
@@ -104,7 +104,7 @@ def _layer(source: str, is_users: bool, values: dict[str, Any]) -> Layer:
     for key in values:
         if class_of(key) == "user" and not is_users:
             raise ConfigError(
-                f"'{key}' counts in your own settings only",
+                f"'{key}' is used only in your own settings",
                 setting=key,
                 where=source,
                 hint=f"move it to {user_settings()}",

@@ -1,13 +1,13 @@
 """Every setting as a row: its class, its field of `Config`, and what it may hold.
 
-The class says whether a setting of a workspace counts before its user trusts it:
+The class says whether a setting of a workspace applies before its user trusts it:
 
-- `comfort` counts as it is: it can only touch the workspace's own documents.
-- `narrowed` counts for the workspace's own documents, and only where it tightens what the user
+- `comfort` applies as it is: it can only touch the workspace's own documents.
+- `narrowed` applies to the workspace's own documents, and only where it tightens what the user
   set. Once the workspace is trusted it counts as it is, except for `trust.*`, which a workspace
   can only ever tighten.
-- `power` does not count until the workspace is trusted.
-- `user` counts in the user's own settings only.
+- `power` is ignored until the workspace is trusted.
+- `user` applies in the user's own settings only.
 
 A setting without a class is a power.
 """

@@ -64,7 +64,7 @@ def check_optional_text(name: str, given: object, hint: str = "") -> None:
 
 
 def check_texts(name: str, given: Any, example: str) -> None:
-    """Raise `UsageError` unless it is a collection of texts; one text alone is none.
+    """Raise `UsageError` unless it is a collection of texts; a single text is not.
 
     `example` is an entry, for the hint.
     """
@@ -73,13 +73,13 @@ def check_texts(name: str, given: Any, example: str) -> None:
         raise wrong_argument(name, "a list of strings", given, hint)
     for one in given if isinstance(given, Collection) else ():
         if not isinstance(one, str):
-            message = f"'{name}' must be a list of strings; {described(one)} is in it"
+            message = f"'{name}' must be a list of strings; it contains {described(one)}"
             raise UsageError(message, hint=hint)
 
 
 def check_count(name: str, given: object, least: int = 0) -> None:
     if not isinstance(given, int) or isinstance(given, bool) or given < least:
-        raise wrong_argument(name, f"a whole number from {least} on", given)
+        raise wrong_argument(name, f"a whole number of at least {least}", given)
 
 
 def check_flag(name: str, given: object) -> None:
@@ -124,7 +124,7 @@ def check_list(name: str, given: Any, wanted: str) -> None:
     for one in given if isinstance(given, list | tuple) else ():
         kind = type(one)
         if kind.__name__ != wanted and wanted not in (base.__name__ for base in kind.__mro__):
-            message = f"'{name}' must be a list of {wanted}; {described(one)} is in it"
+            message = f"'{name}' must be a list of {wanted}; it contains {described(one)}"
             raise UsageError(message)
 
 
@@ -160,7 +160,7 @@ def optional(check: Check) -> Check:
     return call
 
 
-def one_with(attribute: str, wanted: str) -> Check:
+def instance_with(attribute: str, wanted: str) -> Check:
     """For an object whose class takes long to load."""
 
     def check(name: str, given: object) -> None:

@@ -115,7 +115,7 @@ def _end_of_page(text: str, start: int, limit: int, count: CountTokens) -> int:
             exceeds = middle
     if fits == start:
         raise _usage_error(
-            f"not one character fits into {limit} tokens", "give a larger --max-tokens"
+            f"not even one character fits into {limit} tokens", "give a larger --max-tokens"
         )
     end = _last_break(text, start, fits)
     return end if count(text[start:end]) <= limit else fits

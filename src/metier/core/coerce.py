@@ -53,7 +53,7 @@ def mapping_of(value: Any) -> dict[str, Any]:
 
 
 def capability_names(value: Any) -> list[str | None]:
-    """The names in a `capabilities` value, None for each entry that is none."""
+    """The names in a `capabilities` value, None for each entry that is not a name."""
     entries = value if isinstance(value, list) else [value]
     names = [
         entry.get("id") or entry.get("name") if isinstance(entry, dict) else entry

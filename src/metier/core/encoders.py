@@ -42,7 +42,7 @@ def whole_vector(numbers: Iterable[float]) -> Vector | None:
         row = [float(number) for number in numbers]
         square = sum(number * number for number in row)
     except (TypeError, ValueError, OverflowError):
-        raise EncoderError("a vector has something else than numbers") from None
+        raise EncoderError("a vector contains something other than numbers") from None
     if not 0 < len(row) <= MOST_DIMENSIONS:
         raise EncoderError(f"a vector has {len(row):,} numbers")
     if not isfinite(square):

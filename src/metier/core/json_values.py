@@ -134,7 +134,7 @@ class _Copier:
         try:
             for key, value in values.items():
                 if not isinstance(key, str):
-                    raise NotJsonError(f"the key is a {type(key).__name__}, not a text")
+                    raise NotJsonError(f"the key is a {type(key).__name__}, not a string")
                 copied[self._text(key)] = self.copy(value, depth)
                 self.used += 2
         except NotJsonError as error:

@@ -330,7 +330,8 @@ class _Skips:
         self._paragraph = 0
 
     def past(self, paragraph: int, at: int) -> int:
-        """Where to go on at `at`, in the block from `paragraph` on; `at` or less: right here."""
+        """Where to continue from `at`, in the block that starts at `paragraph`; `at` or less:
+        here."""
         stop = min(self._near_from(paragraph), self._fence_from(paragraph))
         if stop != self._stop:
             self._stop = stop

@@ -37,7 +37,7 @@ class Text(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """Two texts by their places, the first before the second."""
+    """Two texts by their indexes, the first before the second."""
 
     first: int
     second: int
@@ -79,7 +79,7 @@ def _sharing(
     least: float,
     on_progress: OnProgress | None,
 ) -> "tuple[NDArray[Any], NDArray[Any], NDArray[Any]]":
-    """The places of texts that share so many words, and the shares."""
+    """The indexes of texts that share enough words, and the shares."""
     import numpy as np
 
     table, count = _Table.of(texts, idf), len(texts)

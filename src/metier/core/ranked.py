@@ -66,7 +66,7 @@ class Ranked:
         self.is_by_parts = False
         """Whether the task is one identifier: the meaning of its parts is not that of a text."""
         self.is_chatter = False
-        """Whether it has examples, and the task only asks, thanks or answers."""
+        """Whether it has examples, and the task is only small talk."""
 
 
 def ordered_by_chance(found: list[Ranked], *, only_asks: bool) -> list[Ranked]:

@@ -71,7 +71,7 @@ BY_WORDS = 80
 """The best by words outside bodies; the bodies of these are looked at."""
 BY_MEANING = 60
 SMALL_POOL = 250
-"""In a pool of up to so many documents meaning alone can make a candidate."""
+"""The size of a pool up to which meaning alone can make a candidate."""
 
 
 class Matches:

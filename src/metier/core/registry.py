@@ -22,7 +22,7 @@ class Registry(Generic[T]):
         key = self._id_of(item)
         if key in self._items:
             if self._on_duplicate == "reject":
-                raise UsageError(f"'{key}' is registered already", hint="use another id")
+                raise UsageError(f"'{key}' is already registered", hint="use another id")
             if self._on_duplicate == "keep-first":
                 return False
         self._items[key] = item

@@ -64,7 +64,7 @@ SHIPPED = os.path.join(
 
 
 class WordTable:
-    """One table in memory. Raises `ValueError` if `data` is none."""
+    """One table in memory. Raises `ValueError` if `data` is not a word table."""
 
     def __init__(self, data: bytes | memoryview) -> None:
         view = memoryview(data)

@@ -1,4 +1,4 @@
-"""Which folders to look through: by the settings, or by paths that a person named."""
+"""Which folders to look through: by the settings, or by paths that the user named."""
 
 import os
 from collections.abc import Collection, Mapping, Sequence
@@ -136,7 +136,7 @@ def missing_folders(workspace: str, config: Config) -> list[Issue]:
         is_relative = base != "/" and not os.path.isabs(folder)
         is_everywhere = is_relative and bool(file) and not is_inside(file, workspace)
         if problem and not is_everywhere:
-            hint = "check the spelling, or take it out"
+            hint = "check the spelling, or remove it"
             if key == "teams" and is_pattern(folder, base):
                 hint = 'a team has one folder, without wildcards: [teams."FOLDER"]'
             message = f"{problem} ({key})"

@@ -165,11 +165,11 @@ class _Walk:
         for found in others:
             folder, slash, name = found.path.rpartition("/")
             beside = [one for one in _BY_CLAIM if f"{folder}{slash}{one}" in paths]
-            counts = beside[0] if beside else ""
-            if name in SKILL_NAMES and name != counts:
+            used = beside[0] if beside else ""
+            if name in SKILL_NAMES and name != used:
                 self._found.remove(found)
                 shown = os.path.join(self._root.path, found.path[len(self._prefix) :])
-                detail = f"{counts} is in the same folder and counts"
+                detail = f"{used} is in the same folder and is used"
                 self._exclude(shown, "unreadable", "IO206", detail)
         return self._found
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 CACHE_FILE = "encoder.db"
 MOST_VECTORS = 50_000
 RETRY_SECONDS = 300
-"""For so long after a failure, an encoder is not asked again by itself."""
+"""How long after a failure an encoder is not asked again by itself."""
 _AT_ONCE = 400
 LARGEST_FILE = 8 * 1024 * 1024 * 1024
 _MIGRATIONS = (

@@ -1,6 +1,6 @@
 """An encoder behind an address that speaks the OpenAI protocol (`POST …/embeddings`).
 
-Standard library only: whoever asks `which` loads no client of models for it.
+Standard library only: `metier which` loads no client of models for it.
 """
 
 import json

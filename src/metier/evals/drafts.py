@@ -11,7 +11,7 @@ from metier.core.triggers import Triggers
 from metier.values.evals import EvalCase
 
 MOST_WANTED = 6
-"""Cases in which a skill should come."""
+"""Cases in which a skill should fire."""
 MOST_UNWANTED = 4
 """Near misses from its own text."""
 MOST_OF_A_RIVAL = 2
@@ -24,7 +24,7 @@ _HEAD = """\
 """
 
 Named = Callable[[str], Sequence[str]]
-"""The names of the skills that come for a task, the first first."""
+"""The names of the skills that fire for a task, the best first."""
 
 
 class Subject(NamedTuple):
@@ -67,7 +67,7 @@ def _drafts(subject: Subject, named: Named) -> Iterable[Draft]:
         others = [name for name in named(task) if name != subject.name]
         note = f"near miss: {subject.name} says that it is not for this"
         if others:
-            note += f"; {others[0]} comes now, check that it is right"
+            note += f"; {others[0]} fires now, check that it is right"
         yield _draft(task, skills=others[:1], not_skills=[subject.name], note=note)
     rival = subject.rival
     for task in rival.triggers.wanted[:MOST_OF_A_RIVAL] if rival else ():

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from metier.values.evals import CaseResult, Confusion, Figure, SkillFigures
 
 _Z = 1.959964
-"""95 % of a normal distribution are within so many standard deviations."""
+"""The standard deviations that contain 95 % of a normal distribution."""
 _FIRST = 5
 _CUTOFF = 10
 
@@ -103,19 +103,19 @@ def faults_of(result: CaseResult) -> list[str]:
         missing = [name for name in result.right if name not in named]
         verb = "are" if case.every and len(missing) > 1 else "is"
         faults.append(f"{_joined(missing, 'and' if case.every else 'or')} {verb} not named")
-    faults += [f"'{name}' is named, and should not be" for name in result.wrong if name in named]
+    faults += [f"'{name}' is named, but should not be" for name in result.wrong if name in named]
     if case.nothing and named:
         verb = "is" if len(named) == 1 else "are"
-        faults.append(f"{_joined(named)} {verb} named, and nothing should be")
+        faults.append(f"{_joined(named)} {verb} named, but nothing should be")
     if case.most is not None and len(named) > case.most:
         named_now = "1 skill is" if len(named) == 1 else f"{len(named)} skills are"
         limit = f"at most {case.most}" if case.most else "none"
-        faults.append(f"{named_now} named, and {limit} should be")
+        faults.append(f"{named_now} named, but {limit} should be")
     if _agents(result) == 0.0:
         first = f"'{result.agents[0]}' is first" if result.agents else "no agent fits"
         faults.append(f"agent {_joined(case.agents, 'or')} is not first: {first}")
     if _cards(result) == 0.0:
-        faults.append(f"card {_joined(case.cards, 'and' if case.every else 'or')} does not come")
+        faults.append(f"card {_joined(case.cards, 'and' if case.every else 'or')} is not injected")
     return faults
 
 

@@ -32,7 +32,7 @@ _TASK = (
 """Keys of the task, the best first; all keys without `_` and `-`, in lower case."""
 _ROWS = ("cases", "queries", "evals", "testcases", "tests", "triggertests")
 """Keys of lists or tables of rows."""
-_UNSAID = "it says neither which skill should come nor that nothing should"
+_UNSAID = "it says neither which skill should fire nor that none should"
 _POSITIVE = ("shouldtriggerprompts", "shouldtrigger", "positive")
 _NEGATIVE = ("shouldnottriggerprompts", "shouldnottrigger", "negative")
 _SKILL = ("skill", "skillname")
@@ -71,8 +71,8 @@ def read_cases(raw: bytes, file: str, *, skill: str, load_yaml: LoadYaml) -> Cas
     reader.problems += [CaseProblem(file, flaw) for flaw in flaws[:_MOST_PROBLEMS]]
     reader.read(value, skill, is_positive=False, depth=0)
     if not reader.cases and not reader.problems and not reader.is_ours:
-        raise NoCasesError("it has no cases that say what should come")
-    return CaseFile(reader.cases, [*reader.problems, *reader.told()], reader.notes())
+        raise NoCasesError("it has no cases that say what should fire")
+    return CaseFile(reader.cases, [*reader.problems, *reader.grouped_problems()], reader.notes())
 
 
 def _value(raw: bytes, file: str, load_yaml: LoadYaml) -> tuple[Any, Sequence[str]]:
@@ -230,7 +230,7 @@ class _Reader:
         self.is_ours |= is_ours
         self.faults.setdefault(text, []).append(self.count)
 
-    def told(self) -> list[CaseProblem]:
+    def grouped_problems(self) -> list[CaseProblem]:
         """A line for each fault, with the first case that has it."""
         found = []
         for text, (first, *others) in self.faults.items():
@@ -258,7 +258,7 @@ def _holds_rows(table: Mapping[str, Any]) -> bool:
 
 def _fault(task: Any, expects: Mapping[str, Any]) -> str:
     if not isinstance(task, str):
-        return "the task is not a text"
+        return "the task is not text"
     if not task.strip():
         return "the task is empty"
     if len(task) > LONGEST_TASK:
@@ -272,7 +272,7 @@ def _fault(task: Any, expects: Mapping[str, Any]) -> str:
 
 
 def _expects(row: Mapping[str, Any], skill: str) -> dict[str, Any]:
-    """The fields of a case that say what should come. Raises `ValueError`."""
+    """The fields of a case that say what should fire. Raises `ValueError`."""
     found = _own_format(row)
     for more in (_routing(row), _expected_skill(row, skill), _fires(row, skill)):
         for key, value in more.items():
@@ -316,7 +316,7 @@ def _routing(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _expected_skill(row: Mapping[str, Any], skill: str) -> dict[str, Any]:
-    """`null` means that nothing should come; beside a skill, that this skill should not."""
+    """`null` means that nothing should fire; beside a skill, that this skill should not."""
     for key in _EXPECTED:
         if key not in row:
             continue
@@ -343,7 +343,7 @@ def _fires(row: Mapping[str, Any], skill: str) -> dict[str, Any]:
     if skill:
         return {"skills": (skill,)} if fires else {"not_skills": (skill,)}
     if fires:
-        raise ValueError("it names no skill, and its file is beside none")
+        raise ValueError("it names no skill, and its file is not beside one")
     return {"nothing": True}
 
 
@@ -376,7 +376,7 @@ def _limit(value: Any, key: str) -> int | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise ValueError(f"{key} is not a whole number from 0")
+        raise ValueError(f"{key} is not a whole number of at least 0")
     return value
 
 
@@ -422,7 +422,7 @@ def _text(value: Any) -> str:
 
 
 def _clean(text: str) -> str:
-    """Without half a surrogate pair, which cannot be written."""
+    """Without lone surrogates, which cannot be written."""
     return text.encode(errors="replace").decode().strip()
 
 

@@ -50,12 +50,12 @@ class Loading(NamedTuple):
         """The skills that a call loads, usually one or none."""
         given = args if isinstance(args, Mapping) else {}
         if self.tools.loader and tool == self.tools.loader:
-            name = self.names.get(self.asked(given).lower())
+            name = self.names.get(self.requested_skill(given).lower())
             return [name] if name else []
         found = (name for text in _texts(args) for name in self._in_text(text.lower()))
         return list(dict.fromkeys(found))
 
-    def asked(self, args: Any) -> str:
+    def requested_skill(self, args: Any) -> str:
         """The skill that a call of the loader names."""
         given = args if isinstance(args, Mapping) else {}
         value = given.get(self.tools.argument) or next(_texts(given), "")

@@ -72,11 +72,11 @@ class LiveResult:
     wrong: int = 0
     forbidden: int = 0
     other: int = 0
-    """Only skills were loaded that the case does not speak of."""
+    """Only skills were loaded that the case does not mention."""
     nothing: int = 0
     passed: int = 0
     tries: int = 0
-    """Tries that ended with an answer; errors are no misses."""
+    """Tries that ended with an answer; errors are not misses."""
     errors: int = 0
     unfinished: int = 0
     loaded: Mapping[str, int]

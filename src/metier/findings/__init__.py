@@ -18,9 +18,9 @@ _HOSTS = r"(?:^|\n\n)Hosts:\n\n((?:- .*\n(?:  .*\n)*)+)"
 _SOURCE = r"\n\nSource: ((?:.+\n?)+)"
 
 UNAFFECTED = "still "
-"""What the effect on a host begins with to which a finding does not matter."""
+"""How the effect on a host begins if a finding does not matter to it."""
 OWN_FAMILY = "U"
-"""What the codes of rules of one's own begin with, and no code of metier's."""
+"""What codes of user-defined rules begin with; no code of metier's does."""
 SECURITY_CODES = ("IO202", "IO204", "SK314", "RV", "SZ")
 """Findings that a workspace cannot turn off."""
 OUTSIDE = {
@@ -52,15 +52,15 @@ class Finding(NamedTuple):
 
     @property
     def hosts(self) -> dict[str, str]:
-        """What each host does, by name; `all` for every host. Of others, nothing is known.
+        """What each host does, by name; `all` for every host. Nothing is known of other hosts.
 
-        `metier` and the names in `OUTSIDE` are no hosts, but read skills too.
+        `metier` and the names in `OUTSIDE` are not hosts, but read skills too.
         """
         return _hosts_in(self.page) or _hosts_in(self.family)
 
     @property
     def source(self) -> str:
-        """Where what hosts do was read, and when; empty if the host's own page says it."""
+        """Where and when what hosts do was read; empty if the host's own page says it."""
         found = re.search(_SOURCE, self.page)
         return " ".join(found[1].split()) if found is not None else ""
 

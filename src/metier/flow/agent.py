@@ -90,6 +90,9 @@ class Agent:
                 f"agent '{self.id}': {flaws[0].message}", code=flaws[0].code, hint=flaws[0].hint
             )
 
+    def __hash__(self) -> int:
+        return hash((self.id, self.description, self.instructions))
+
     def _check_given(self) -> None:
         """Raise `UsageError` for what no file can have; the rules of files find the rest."""
         for name in _KEYS:
@@ -158,5 +161,5 @@ def _name(tool: str | Tool | Function) -> str:
     if isinstance(tool, str):
         return tool
     if isinstance(tool, type) or (not callable(tool) and not isinstance(tool, Tool)):
-        raise UsageError(f"'tools' must be {_TOOLS}; {described(tool)} is in it")
+        raise UsageError(f"'tools' must be {_TOOLS}; it contains {described(tool)}")
     return tool.name if isinstance(tool, Tool) else tool_of(tool).name

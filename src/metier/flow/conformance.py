@@ -103,7 +103,7 @@ def _problem(case: Any) -> str:
         if not _stays_inside(path):
             return f"'{path}' leaves the folder of the case"
     if not all(isinstance(text, str) for text in case["files"].values()):
-        return "the content of a file is a text"
+        return "the content of a file is text"
     return ""
 
 
@@ -138,7 +138,7 @@ def _report(root: str, query: Mapping[str, Any]) -> dict[str, Any]:
     workspace = workspace_of(os.path.join(root, *query.get("start", "").split("/")))
     if not is_inside(workspace, root):
         raise UsageError(
-            "temporary folders lie in another workspace",
+            "temporary folders are in another workspace",
             where=workspace,
             hint="set TMPDIR to a folder outside any checkout",
         )

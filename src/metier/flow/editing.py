@@ -70,7 +70,7 @@ class Editing:
 
     @property
     def pages(self) -> "dict[str, str]":
-        """The pages of rules of one's own."""
+        """The pages of user-defined rules."""
         return {code: page.page for code, page in self._rules.pages.items()}
 
     def document(self, file: str) -> Found | None:

@@ -54,7 +54,7 @@ def read_entry(found: Found, *, disabled: frozenset[str], strict: bool = False) 
 
 
 def _reviewed(found: Found, sha256: str, handle: str) -> tuple[str, list[Issue]]:
-    """Why a skill must not be used, if so, and what is to be said of its review."""
+    """Why a skill must not be used, if so, and what to say about its review."""
     standing = found.standing
     assert standing is not None
     state, detail = standing.state, standing.detail

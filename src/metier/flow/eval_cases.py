@@ -29,7 +29,7 @@ class Cases(NamedTuple):
     ignored: list[str]
     """Files that were found, and hold something else."""
     notes: list[str]
-    """What is worth a look, and no fault."""
+    """Remarks that are not faults."""
 
 
 class _Source(NamedTuple):

@@ -15,7 +15,7 @@ from metier.values.rows import Row
 from metier.values.settings_tables import CapabilitiesConfig
 
 NEAR = 0.4
-"""The overlap from which on tasks of another skill are near misses."""
+"""The least overlap at which tasks of another skill are near misses."""
 TOO_NEAR = 0.9
 """From here on two skills do the same job: a task of one is right for the other."""
 

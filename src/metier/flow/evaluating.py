@@ -67,7 +67,7 @@ class EvaluatedCatalog(Protocol):
 
 
 def read_cases(catalog: EvaluatedCatalog, files: Sequence[str], *, finds: bool = True) -> Cases:
-    """The cases in these files and folders, or if there are none given, in the workspace."""
+    """The cases in these files and folders, or in the workspace if none are given."""
     return cases_of(files, catalog.workspace, _SkillsByFolder(catalog).name, finds=finds)
 
 
@@ -152,13 +152,13 @@ class Names:
 
     def _skill(self, name: str, unknown: dict[str, str]) -> str:
         if name not in self._skills:
-            self._skills[name] = self._meant(name)
+            self._skills[name] = self._resolved(name)
         handle, why = self._skills[name]
         if why:
             unknown[name] = why
         return handle
 
-    def _meant(self, name: str) -> tuple[str, str]:
+    def _resolved(self, name: str) -> tuple[str, str]:
         """The skill that a name means, or why it means none."""
         asked = self._catalog
         rows = asked.find("skill", name) or asked.skills_called(name)

@@ -37,7 +37,7 @@ class EvaluationMethods:
         host: str | None = None,
         on_progress: "OnProgress | None" = None,
     ) -> "Evaluation":
-        """Whether the right skills would be named, by `cases` and those in evaluation files.
+        """Evaluate whether the right skills are named, on `cases` and on evaluation files.
 
         Without either, the files of the workspace are found by their names. A file that cannot be
         read is in `problems`, and `passed` is false. Raises `UsageError` for an unknown host.

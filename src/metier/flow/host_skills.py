@@ -162,7 +162,7 @@ class _Look:
         return HostSkill(row, _named(outcome, folder, own), _moved(found_at, folder), _NOTHING)
 
     def _unparsed(self, row: HostRow) -> HostSkill:
-        """A file that metier cannot parse: some hosts load it all the same."""
+        """A file that metier cannot parse: some hosts load it anyway."""
         folder = os.path.basename(os.path.dirname(row.file))
         named = row._replace(name=folder, description=_STAND_IN)
         switches = self._switches(named, folder)

@@ -156,20 +156,23 @@ def _planned(kind: ForeignKind, path: str, imported: Imported) -> ImportedFile:
     )
 
 
-def _checked(workspace: str, one: ImportedFile, taken: Mapping[str, str]) -> ImportedFile:
-    """The same, with nothing to write if its target exists already, or is made of another file."""
-    if not one.target or one.target == one.source:
-        return one
-    file = os.path.join(workspace, one.target)
+def _checked(workspace: str, imported: ImportedFile, taken: Mapping[str, str]) -> ImportedFile:
+    """The same, with nothing to write if its target already exists, or is made of another file."""
+    if not imported.target or imported.target == imported.source:
+        return imported
+    file = os.path.join(workspace, imported.target)
     folder = os.path.realpath(os.path.dirname(file))
     if os.path.lexists(file):
-        return one._replace(target="", reason=f"{one.target} exists already")
-    if one.target in taken:
-        reason = f"{one.target} is made of {_part(one, taken[one.target])} already; rename one"
-        return one._replace(target="", reason=reason)
+        return imported._replace(target="", reason=f"{imported.target} already exists")
+    if imported.target in taken:
+        other = _part(imported, taken[imported.target])
+        reason = f"{imported.target} is already made from {other}; rename one"
+        return imported._replace(target="", reason=reason)
     if not is_inside(folder, os.path.realpath(workspace)):
-        return one._replace(target="", reason=f"{one.target}: a link leads out of the workspace")
-    return one
+        return imported._replace(
+            target="", reason=f"{imported.target}: a link leads out of the workspace"
+        )
+    return imported
 
 
 def _part(file: ImportedFile, other: str) -> str:

@@ -155,7 +155,7 @@ class _Reading:
             yield noted("IN201", message, file.path, line, quote=command)
         wide = [one for one in tools if one.lower() in _WIDE_TOOLS]
         if wide:
-            message = f"asks to use {', '.join(wide)} without being asked each time"
+            message = f"asks to use {', '.join(wide)} without asking each time"
             line = _line_of(text, "allowed-tools:", "allowed_tools:", "tools:")
             hint = "allow single commands: Bash(git log:*)"
             yield noted("IN202", message, file.path, line, hint=hint)
@@ -231,7 +231,7 @@ def _line_of(text: str, *wanted: str) -> int:
 
 
 def _shadowing(reading: _Reading, store: Store, folder: str) -> Iterator[Noted]:
-    """Findings about what is there already: the same names, nearly the same descriptions."""
+    """Findings about what is already there: the same names, nearly the same descriptions."""
     active = select_rows(store, "state = 'active' ORDER BY handle, path", [])
     rows = [row for row in active if not (folder and is_inside(row.file, folder))]
     yield from _same_names(reading, rows)
@@ -252,10 +252,10 @@ def _same_names(reading: _Reading, rows: Sequence[Row]) -> Iterator[Noted]:
         name = document.own_name if isinstance(document, Skill) else document.id
         same = known.get((kind, name))
         if same is not None:
-            message = f"the {kind} '{same.handle}' exists already: one shadows the other"
+            message = f"the {kind} '{same.handle}' already exists: one shadows the other"
             yield noted("IN301", message, path, quote=same.path, hint="rename it, or remove one")
     for added in reading.adds:
         same = known.get(("skill", added.name)) if added.kind == "command" else None
         if same is not None:
-            message = f"a command with the name of the skill '{same.handle}', which exists already"
+            message = f"a command with the name of the skill '{same.handle}', which already exists"
             yield noted("IN301", message, added.path, quote=same.path)

@@ -7,7 +7,7 @@ from metier.flow.repairing import NAME_CODES, Repair, repair_key
 from metier.values.files import Reading
 from metier.values.outcomes import Issue
 
-_NOT_RIGHT = "no repair of it keeps everything else"
+_NOT_RIGHT = "its repair would change something else"
 
 
 def reasons_left(

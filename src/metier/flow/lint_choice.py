@@ -64,7 +64,7 @@ def choice_of(
 
 
 def unknown_code(codes: Iterable[str]) -> str | None:
-    """The first of `codes` that no finding's code begins with; rules of one's own may have any."""
+    """The first of `codes` that no finding's code begins with; user-defined rules may have any."""
     return next((one for one in codes if not one or not _is_known(one)), None)
 
 

@@ -22,7 +22,7 @@ class Linted:
         """The names of all documents, excluded ones too."""
 
     def add(self, files: int, issues: Iterable[Issue]) -> None:
-        """Add the findings in so many files that are not documents."""
+        """Add the findings in this many files that are not documents."""
         self.files += files
         self.issues += issues
 

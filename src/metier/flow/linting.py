@@ -32,7 +32,7 @@ if TYPE_CHECKING:  # most runs find nothing to repair
     from metier.values.documents import Document
 
 Owned = Callable[[str], bool]
-"""Whether somebody owns the file at a path of the workspace."""
+"""Whether the file at a path of the workspace has an owner."""
 _UNPROVIDED = "XF905"
 """No skill provides what another requires."""
 _NOT_NAMED = frozenset({"SZ801", "SZ802"})

@@ -152,7 +152,7 @@ def _why(host: Host, skill: HostSkill, entry: Shown) -> str:
     if entry.state == "whole":
         return ""
     if skill.switches and skill.is_name_only:
-        return "skillOverrides leaves its name only"
+        return "skillOverrides leaves only its name"
     if entry.state == "invisible":
         return OVER if entry.length else _why_unseen(host, entry.skill)
     if not entry.length:
@@ -170,7 +170,7 @@ def _why_unseen(host: Host, skill: Skill) -> str:
     if isinstance(longest, int) and len(name) > longest:
         return f"its name is longer than {longest} characters"
     if loading.name_pattern and not re.fullmatch(loading.name_pattern, "-".join(name.split())):
-        return f"its name has characters that {host.title} refuses"
+        return f"its name has characters that {host.title} rejects"
     longest = loading.longest_description
     if isinstance(longest, int) and len(skill.description or "") > longest:
         return _too_long(longest)

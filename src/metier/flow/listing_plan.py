@@ -14,7 +14,7 @@ SHORTEST = 80
 _TRIES = 16
 """An estimate that falls short is made again for what is missing."""
 _LEAST_MORE = 10
-"""At least so many units more in the second try, and twice as many in each later one."""
+"""At least this many units more in the second try, and twice as many in each later one."""
 
 
 class Edit(NamedTuple):

@@ -36,7 +36,7 @@ _SAMPLED = 20
 """Skills of which an estimate looks at the text."""
 _REQUESTS = 2
 _OUTPUT = 300
-"""What an estimate assumes: two requests a try, and so many tokens in each answer."""
+"""What an estimate assumes: two requests a try, and this many tokens in each answer."""
 _ALIAS = re.compile(r"- `(r\d+)` = `(.+)`")
 
 
@@ -254,9 +254,9 @@ def _notes(skipped: int, given: Mapping[str, Any], cases: Sequence[LiveCase]) ->
     notes = []
     if skipped:
         left_out = "1 case is" if skipped == 1 else f"{skipped} cases are"
-        why = "it teaches, is not scored, or is about no skill"
-        why = why if skipped == 1 else "they teach, are not scored, or are about no skill"
-        notes.append(f"{left_out} left out: {why}")
+        why = "it is for training, is not scored, or names no skill"
+        why = why if skipped == 1 else "they are for training, are not scored, or name no skill"
+        notes.append(f"{left_out} skipped: {why}")
     right = {name for one in cases for name in one.right}
     if unlisted := sorted(right.difference(given["names"].values())):
         notes.append(f"{given['host']} does not show the model: {', '.join(unlisted)}")
@@ -349,6 +349,6 @@ def report_of(run: RunRecord, steps: Sequence[StepRecord]) -> LiveReport:
 
 
 def _is_error(step: StepRecord) -> bool:
-    """Whether the model gave no answer; a limit of the run is none of its errors."""
+    """Whether the model gave no answer; a limit of the run is not one of its errors."""
     limit = step.failure is not None and step.failure.code == "RUN_LIMIT_EXCEEDED"
     return step.state == "failed" and not limit

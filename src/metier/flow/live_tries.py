@@ -76,7 +76,9 @@ def _answer(
     if found:
         return "\n\n".join(_text(catalog, name) for name in found)
     if tool == loading.tools.loader:
-        return f"There is no text of a skill '{loading.asked(args)[:100]}' in this session."
+        return (
+            f"There is no text of a skill '{loading.requested_skill(args)[:100]}' in this session."
+        )
     return _NO_OUTPUT
 
 

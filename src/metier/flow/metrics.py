@@ -66,9 +66,7 @@ class _Figures(Collector):
     def collect(self) -> Iterable[Metric]:
         worker, counts = self._worker, self._worker.counts
         running = {"": len(worker.running)}
-        yield _family(
-            GaugeMetricFamily, "metier_worker_running", "Runs that execute here.", running
-        )
+        yield _family(GaugeMetricFamily, "metier_worker_running", "Runs executing here.", running)
         ended = _family(
             CounterMetricFamily, "metier_runs_ended", "Runs that ended here.", counts.ended, "state"
         )

@@ -19,9 +19,9 @@ from metier.values.rows import Row
 from metier.values.settings_tables import CapabilitiesConfig
 
 LEAST = 0.6
-"""The overlap from which on a pair counts, unless told otherwise."""
+"""The least overlap of a pair, by default."""
 FEWEST_SKILLS = 1_000
-"""Words are as rare as among so many skills at least: of two skills both have what they share."""
+"""Words are at least as rare as among this many skills: of two skills both have what they share."""
 _MOST_SHARED = 12
 _WORDS_OF_A_CLUSTER = 4
 _MOST_MEMBERS = 0.6
@@ -97,7 +97,7 @@ def why_not_compared(row: Row) -> str:
     if row.state == "excluded":
         return f"it is excluded: {row.reason}"
     if row.is_manual:
-        return "only its user starts it"
+        return "only the user starts it"
     return "no host may name it"
 
 

@@ -39,11 +39,11 @@ class Point(NamedTuple):
     x: float
     y: float
     cluster: int
-    """Its place among the clusters; -1 for none."""
+    """Its index among the clusters; -1 for none."""
 
 
 class Edge(NamedTuple):
-    """Two skills that compete, by their places among the points."""
+    """Two skills that compete, by their indexes among the points."""
 
     first: int
     second: int
@@ -66,8 +66,8 @@ class OverlapMap:
     """Skills without a word that the table knows; they are in the middle."""
     compared: Compared
 
-    def place_of(self, name: str) -> int:
-        """The place of a skill among the points. Raises `NotFoundError`."""
+    def index_of(self, name: str) -> int:
+        """The index of a skill among the points. Raises `NotFoundError`."""
         for place, group in enumerate(self.compared.groups):
             if any(name in (one.row.handle, one.row.id) for one in group):
                 return place

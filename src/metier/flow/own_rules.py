@@ -1,6 +1,6 @@
-"""Rules of one's own: which count, and what they find in a document.
+"""User-defined rules: which apply, and what they find in a document.
 
-They count in a trusted workspace only, and never exclude a document.
+They apply in a trusted workspace only, and never exclude a document.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -55,7 +55,7 @@ def check_own_rules(config: Config) -> None:
 def own_findings(
     config: Config, found: Iterable[Found], inside: Callable[[str], str]
 ) -> list[Issue]:
-    """What rules of one's own find in files; `inside` gives the path in the workspace of each.
+    """What user-defined rules find in files; `inside` gives the path in the workspace of each.
 
     Raises `ConfigError` for a rule that cannot be used.
     """
@@ -77,7 +77,7 @@ def _findings_in(found: Found, rules: "OwnRules", inside: str) -> list[Issue]:
 
 
 class OwnRules:
-    """Checks documents with rules of one's own; ends its process when it is closed."""
+    """Checks documents with user-defined rules; ends its process when it is closed."""
 
     def __init__(
         self,

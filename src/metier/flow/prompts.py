@@ -205,7 +205,7 @@ class Preparer:
         errors = [issue.message for issue in entry.issues if issue.is_error]
         if entry.reason and entry.reason != "unparseable":
             raise _unusable(ability, "ABILITY_LOAD_FAILED", errors[0])
-        changed = errors[0] if errors else "it has another id now"
+        changed = errors[0] if errors else "its id has changed"
         raise _unusable(ability, "ABILITY_VALIDATION_ERROR", f"its file has changed: {changed}")
 
     # Cards

@@ -12,7 +12,7 @@ from metier.core.arguments import (
     checked,
     choice,
     count,
-    one_with,
+    instance_with,
     texts,
 )
 from metier.discover.roots import roots_for
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 
 _A_KIND = choice(KINDS)
-_A_ROW = one_with("handle", "a Row, such as catalog.row('skill', NAME)")
+_A_ROW = instance_with("handle", "a Row, such as catalog.row('skill', NAME)")
 
 
 class Queries(HostMethods, EvaluationMethods):
@@ -231,7 +231,7 @@ class Queries(HostMethods, EvaluationMethods):
 
     @checked(file=check_text)
     def rows_of_file(self, file: str) -> list[Row]:
-        """What the catalog has of a file, by its real path."""
+        """The documents in a file, by its real path."""
         return documents.select_rows(self.store, "file = ?", [file])
 
     @checked(kind=_A_KIND, wanted=check_text)
@@ -291,7 +291,7 @@ class Queries(HostMethods, EvaluationMethods):
         """Equal on machines whose workspaces have equal documents."""
         return documents.documents_digest(self.store)
 
-    @checked(question=one_with("keeps_prompts", "a metier.types.UsageQuestion"))
+    @checked(question=instance_with("keeps_prompts", "a metier.types.UsageQuestion"))
     def usage(
         self,
         question: "UsageQuestion",
@@ -314,11 +314,11 @@ class Queries(HostMethods, EvaluationMethods):
     def require_file(self) -> None:
         """Raise `UsageError` for a catalog in memory."""
         if self.store.path == IN_MEMORY:
-            message = "a catalog in memory has one connection"
+            message = "a catalog in memory has only one connection"
             raise UsageError(message, hint="open a workspace: Catalog.open(FOLDER)")
 
     def prepare_for_reading(self) -> None:
-        """Write what questions would write at their first use, for read-only connections."""
+        """Write what queries would write when first used, for read-only connections."""
         from metier.index.columns import catch_up  # few commands need it
 
         catch_up(self.store)

@@ -212,7 +212,7 @@ def resume_detached(agency: Agency, run_id: str, placement: Placement) -> Enqueu
     name = queue_name(agency, placement, str(run.request.get("model") or ""))
     with opened_queue(agency, "a detached run") as queue:
         if queue.is_waiting(run.run_id):
-            message = f"run '{run.run_id}' waits for a worker already"
+            message = f"run '{run.run_id}' is already waiting for a worker"
             raise UsageError(message, code="RUN_BUSY", hint=f"metier runs watch {run.run_id}")
         claimed = agency.store.claim(run.run_id, this_process(), time.time())
         agency.store.release(claimed.claim, _WAITS)
@@ -221,17 +221,18 @@ def resume_detached(agency: Agency, run_id: str, placement: Placement) -> Enqueu
     return Enqueued(run.run_id, name)
 
 
-def cancel_run(agency: Agency, run_id: str) -> None:
-    """Cancel a run on whichever machine it waits or executes."""
-    agency.cancel(run_id)
+def cancel_run(agency: Agency, run_id: str) -> bool:
+    """Cancel a run on whichever machine it waits or executes; whether any process executed it."""
+    was_executed = agency.cancel(run_id)
     if agency.state is None:
-        return
+        return was_executed
     try:
         with opened_queue(agency, "cancelling") as queue:
             queue.cancel(run_id)
     except ConfigError as error:
         if error.code != _NO_PACKAGE:  # then a worker drops it when its turn comes
             raise
+    return was_executed
 
 
 def queue_name(agency: Agency, placement: Placement, model: str) -> str:
@@ -248,7 +249,7 @@ def queue_name(agency: Agency, placement: Placement, model: str) -> str:
 def check_queue(name: str) -> None:
     """Raise `UsageError` unless a queue may be called so."""
     if not is_queue_name(name):
-        raise UsageError(f"{name!r} cannot be the name of a queue", hint=f"use {QUEUE_FORM}")
+        raise UsageError(f"{name!r} is not a valid name of a queue", hint=f"use {QUEUE_FORM}")
 
 
 def limits_of(agency: Agency, queue: str) -> QueueSetting:

@@ -28,7 +28,7 @@ class Chosen(NamedTuple):
 
 
 class Surroundings(NamedTuple):
-    """What else bears names."""
+    """What else has names."""
 
     workspace: str
     """Symlinks resolved."""
@@ -90,7 +90,7 @@ class Renaming:
         new = name if is_valid else proper_name(name, folder)
         naming = Naming("" if is_valid else new, "" if new == folder else new)
         if not new or naming == Naming():
-            return "no valid name follows from its name or its folder"
+            return "no valid name can be made from its name or its folder"
         reason = self._reason_to_stay(found, skill, naming)
         if reason:
             return reason

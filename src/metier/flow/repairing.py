@@ -298,7 +298,7 @@ def write_repairs(repairs: Iterable[Repair]) -> list[tuple[Repair, str]]:
     for repair in repairs:
         try:
             if read_bytes(repair.found) != repair.before:
-                raise OSError(None, "it changed meanwhile")
+                raise OSError(None, "it changed in the meantime")
             write_atomically(repair.found.file, repair.after)
         except OSError as error:
             left_alone.append((repair, error.strerror or str(error)))

@@ -91,7 +91,7 @@ def _entries(value: Any) -> dict[str, Any] | None:
 
 
 class Move(NamedTuple):
-    """What became of one candidate; a figure is None where it has no row."""
+    """What happened to one candidate; a figure is None where it has no row."""
 
     id: str
     name: str
@@ -112,7 +112,7 @@ class Move(NamedTuple):
 
 
 def moves(left: Report, right: Report) -> list[Move]:
-    """What became of the candidates of either report, in the new order and then the old."""
+    """What happened to the candidates of either report, in the new order and then the old."""
     old, new = ({row["id"]: row for row in one["candidates"]} for one in (left, right))
     return [_move(old.get(key), new.get(key)) for key in {**new, **old}]
 

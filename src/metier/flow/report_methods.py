@@ -3,7 +3,7 @@
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from metier.core.arguments import check_count, check_text, checked, one_with
+from metier.core.arguments import check_count, check_text, checked, instance_with
 from metier.errors import MetierError
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class ReportMethods:
         files = ReportFiles(self.room) if self.room is not None else None
         return Reports(files, self.redactor)
 
-    @checked(resolution=one_with("full_report", "what catalog.resolve returned"))
+    @checked(resolution=instance_with("full_report", "what catalog.resolve returned"))
     def keep_report(self, resolution: "Resolution", *, full: bool = False) -> str:
         """Store the report of a resolution; its path, or "" when it cannot be written."""
         return self.report_store.keep(resolution.full_report() if full else resolution.report)
@@ -55,7 +55,7 @@ class ReportMethods:
         return self.report_store.ids()
 
     def decide(self, report_id: str, decision: "Decision") -> "Report":
-        """Complete a resolution that waits for a decision; its report."""
+        """Complete a resolution that waits for a decision; the new report."""
         check_text("report_id", report_id)
         return self.report_store.decide(report_id, decision)
 

@@ -188,7 +188,7 @@ def _why_not(row: Row, report: Report) -> str:
     if report["selection_mode"] == "cover":
         covered = {one for other in chosen for one in _covered(other)}
         if set(_covered(row)) <= covered:
-            return f"what it covers {', '.join(map(handle_of, chosen))} does, too"
+            return f"{', '.join(map(handle_of, chosen))} already covers all of it"
         return f"max-providers {report['max_providers']} is reached"
     if not chosen:
         return "no candidate was selected"

@@ -64,7 +64,7 @@ def _changed(path: str, what: str, before: Mapping[str, str], reviewed: Reviewed
     if old is None:
         return ChangedFile(path, what, note="no copy of what was reviewed is kept")
     if new is None:
-        return ChangedFile(path, what, note="not shown: not a text, too large, or a link")
+        return ChangedFile(path, what, note="not shown: not text, too large, or a link")
     lines, others = old.splitlines(), new.splitlines()
     if max(len(lines), len(others)) > MOST_LINES:
         return ChangedFile(path, what, note=f"not shown: more than {MOST_LINES:,} lines")

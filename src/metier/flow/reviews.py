@@ -74,7 +74,7 @@ class SkillSource(Protocol):
 
 
 class Reviews:
-    """The reviews of a catalog's skills. The catalog is refreshed; files are read anew."""
+    """The reviews of a catalog's skills. The catalog is refreshed; files are read again."""
 
     def __init__(self, source: SkillSource) -> None:
         self._source = source

@@ -1,4 +1,4 @@
-"""The plan of a run as it is shown: its steps in layers, each with what has come of it."""
+"""The plan of a run as it is shown: its steps in layers, each with its state."""
 
 import re
 from collections import defaultdict

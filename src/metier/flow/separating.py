@@ -46,7 +46,7 @@ class Separator:
         self._tasks: dict[str, Sequence[str]] = {}
 
     def named_for(self, task: str) -> list[str]:
-        """The paths of the skills that a hook would name, the first first."""
+        """The paths of the skills that a hook would name, the best first."""
         if task not in self._ranked:
             ranked = rank(Task(task), self._pool)
             self._ranked[task] = named(ranked, self._threshold, self._most)

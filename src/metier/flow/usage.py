@@ -33,7 +33,7 @@ class Question(NamedTuple):
     workspace: str
     hosts: Sequence[str] = HOSTS
     since: float = 0.0
-    """Only sessions that went on after this moment."""
+    """Only sessions that were active after this time."""
     everywhere: bool = False
     """Also the sessions of other workspaces."""
     keeps_prompts: bool = False
@@ -60,7 +60,7 @@ class Reading(NamedTuple):
     cases: Sequence[Case]
     transcripts: int
     unparsed: int
-    """Lines that are no JSON, too long, or half written."""
+    """Lines that are not JSON, too long, or half written."""
     unread: Mapping[str, int]
     """Why transcripts were not read → how many."""
     ignored: Sequence[str]
@@ -72,7 +72,7 @@ class Usage(NamedTuple):
 
     since: float
     skills: Sequence[SkillUse]
-    """Those of the catalog, and those that are gone from it; most used first."""
+    """Those of the catalog, and those that were removed from it; most used first."""
     hosts: Mapping[str, int]
     """Host → sessions."""
     others: Mapping[str, int]

@@ -105,7 +105,7 @@ def with_others(
     matches: Sequence[AgentMatch],
     profiles: Iterable[AgentProfile],
 ) -> Which:
-    """The skills that were found, with the cards, abilities and agents that would come."""
+    """The skills that were found, with the cards, abilities and agents that fit."""
     return found.with_others(injection, matches, agent_notes(profiles, matches, found.task))
 
 
@@ -270,7 +270,7 @@ class SkillFinder:
         )
 
     def _alone(self, row: Row) -> list[Ranked]:
-        """A skill that is no candidate, with its evidence."""
+        """A skill that is not a candidate, with its evidence."""
         keys = self._store.rows(
             "SELECT key FROM document JOIN ranked USING (key) WHERE path = ?", (row.path,)
         )
@@ -282,7 +282,7 @@ class SkillFinder:
         """Why a skill cannot fire here at all."""
         host, found = self._question.host, self._unseen(row)
         if self._shown is None and row.is_manual and honours_the_switch(host):
-            found.append("only its user starts it: disable-model-invocation is true")
+            found.append("only the user starts it: disable-model-invocation is true")
         facts = self._store.rows(
             "SELECT hosts, safe FROM document JOIN ranked USING (key) WHERE path = ?", (row.path,)
         )
@@ -329,7 +329,7 @@ class SkillFinder:
             )
         elif not own.fires:
             only_asks = ASKING.issuperset(self._task.counts)
-            why = "the task only asks, thanks or answers" if only_asks else ""
+            why = "the task is only small talk" if only_asks else ""
             found.append(why or "one matching word is too little")
         elif index > self._most:
             found.append(f"it fires, but only the first {self._most} are named")
@@ -341,8 +341,8 @@ class SkillFinder:
             found.append("too few words of the task are in its name or description to rank it")
         if first is not None:
             ahead = _ahead(first, own, is_candidate=bool(index))
-            fires = "it fires, at " if own.fires and not found else ""
-            at = f"{fires}place {index}: " if index else ""
+            fires = "it fires, in " if own.fires and not found else ""
+            at = f"{fires}position {index}: " if index else ""
             found.append(f"{at}'{first.label([own])}' is first{ahead}")
         return found
 

@@ -236,7 +236,7 @@ class RunWorker:
             self._queue.enqueue_again(self.id)
             self._workers.leave(self.id)
         except StoreError as error:  # others take over when the lease is over
-            self._log(f"left without saying so: {error.message}")
+            self._log(f"could not sign off:  {error.message}")
 
     def _from_thread(self, call: Callable[..., None], *given: object) -> None:
         with contextlib.suppress(RuntimeError):  # the loop is closed
@@ -253,7 +253,7 @@ class RunWorker:
     # Runs
 
     async def _execute(self, queued: QueuedRun) -> None:
-        """Execute a run from the queue; it is returned when it cannot go on here."""
+        """Execute a run from the queue; it is returned when it cannot continue here."""
         try:
             if self.is_stopping or not await self._run(queued):
                 await self._give_back(queued)
@@ -343,7 +343,7 @@ class RunWorker:
 
     def _refuse(self, run_id: str, failure: Failure) -> None:
         """Record why this worker may not execute a run, which stays pending."""
-        self._log(f"run {run_id} was refused: {failure.message}")
+        self._log(f"run {run_id} was rejected: {failure.message}")
         with contextlib.suppress(MetierError):  # it has ended, or another process executes it
             run = self.store.claim(run_id, self.id, time.time())
             self.store.release(run.claim, failure)

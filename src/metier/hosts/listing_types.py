@@ -81,4 +81,4 @@ class Rule(NamedTuple):
     shows: Callable[[list[Skill], int], Listing]
     """The listing within a budget."""
     budget: Callable[[int | None], int] | None = None
-    """The budget for a context of so many tokens; None for a host without a limit."""
+    """The budget for a context of this many tokens; None for a host without a limit."""

@@ -174,7 +174,7 @@ def _below(root: str, path: str) -> _Found | None:
 def _problem_of_folder(host: Host, loading: Loading, found: _Found) -> DoesNotLoad | None:
     depth = len(found.folders)
     if depth == 0 and loading.bare is False:
-        message = f"{host.title} wants each skill in a folder of its own"
+        message = f"{host.title} expects each skill in its own folder"
         return DoesNotLoad("no-folder", message, f"move it to {found.root}/NAME/SKILL.md")
     if isinstance(loading.depth, int) and depth > loading.depth:
         levels = depth - loading.depth
@@ -232,7 +232,7 @@ def _doubt(loading: Loading, found: _Found) -> str:
     if len(found.folders) > 1 and loading.depth is UNKNOWN:
         return "how deep a skill may be"
     if not found.folders and loading.bare is UNKNOWN:
-        return "whether a skill needs a folder of its own"
+        return "whether a skill needs its own folder"
     if found.above and loading.nested is UNKNOWN and not found.root.startswith(("~", "/")):
         return "whether skill folders below the working folder are read"
     return ""

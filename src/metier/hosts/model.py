@@ -88,7 +88,7 @@ class Loading(NamedTuple):
     headless: Fact[Literal["loads", "dropped"]]
     """What happens to a file without front matter, or with front matter that is never closed."""
     invalid: Fact[Literal["loads", "colons load", "dropped"]]
-    """What happens to front matter that is no valid YAML; some hosts forgive an unquoted `: `."""
+    """What happens to front matter that is not valid YAML; some hosts forgive an unquoted `: `."""
     precedence: Fact[tuple[str, ...]]
     """Where skills come from, the first wins."""
     duplicates: Fact[Literal["one loads", "all load"]]

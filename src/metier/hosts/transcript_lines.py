@@ -25,7 +25,7 @@ _MARK = b"\xef\xbb\xbf"
 class Lines:
     """The lines of a transcript, up to its size when it is opened.
 
-    Lines that are no JSON object are counted in `unparsed`. Iterating raises `OSError` if the
+    Lines that are not JSON objects are counted in `unparsed`. Iterating raises `OSError` if the
     file cannot be read or is not a regular file.
     """
 
@@ -55,7 +55,7 @@ class Lines:
                 self.unparsed += 1
 
     def parsed(self, line: bytes) -> dict[str, Any]:
-        """The object in a line; empty, and counted, if it is none."""
+        """The object in a line; empty, and counted, if it is not one."""
         try:
             return mapping_of(json.loads(line))
         except (ValueError, RecursionError):
@@ -84,7 +84,7 @@ def open_regular(path: str) -> BinaryIO:
 
 
 def object_in(text: str) -> dict[str, Any]:
-    """The object of a JSON text; empty if it is none."""
+    """The object of a JSON text; empty if it is not one."""
     try:
         return mapping_of(json.loads(text))
     except (ValueError, RecursionError):
@@ -92,7 +92,7 @@ def object_in(text: str) -> dict[str, Any]:
 
 
 def moment_of(value: Any) -> float:
-    """Seconds since 1970 of an ISO text, 0 if it is none."""
+    """Seconds since 1970 of an ISO text, 0 if it is not one."""
     try:
         return possible(from_iso(value)) if isinstance(value, str) else 0.0
     except (ValueError, OverflowError):

@@ -21,7 +21,7 @@ def keys_by_agent(store: Store) -> dict[str, frozenset[int]]:
 
 
 def _keys_by_agent(store: Store) -> dict[str, frozenset[int]]:
-    by_name, meant = _by_name(store), _meant(store)
+    by_name, meant = _by_name(store), _intended_for(store)
     found = {}
     for agent in stored_agents(store):
         names = [("skill", one) for one in agent.skills or ()]
@@ -42,7 +42,7 @@ def _by_name(store: Store) -> dict[tuple[str, str], list[int]]:
     return found
 
 
-def _meant(store: Store) -> dict[str, list[int]]:
+def _intended_for(store: Store) -> dict[str, list[int]]:
     """Agent → the abilities that say they are for it."""
     found: dict[str, list[int]] = {}
     with store.checked():

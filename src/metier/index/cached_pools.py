@@ -16,7 +16,7 @@ MOST_POSTINGS = 1_000_000
 _MOST_DOCUMENTS = 20_000
 """Kept in memory until the catalog changes."""
 MANY = 4
-"""Questions from which on all keys are read: a single command has one."""
+"""After this many questions all keys are read: a single command has one."""
 
 
 class Memory:

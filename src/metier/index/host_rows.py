@@ -45,7 +45,7 @@ class HostRow(NamedTuple):
 
     @property
     def no_yaml(self) -> bool:
-        """Whether its front matter is no valid YAML."""
+        """Whether its front matter is not valid YAML."""
         return _NO_YAML in self.issues
 
     @property

@@ -7,7 +7,7 @@ from metier.index.cached_pools import MANY, CachedPool, Memory
 from metier.index.store import Store
 
 _WORTH_NUMPY = 25
-"""Questions from which on arrays save more time than it takes to load numpy."""
+"""After this many questions arrays save more time than it takes to load numpy."""
 
 
 def pool_of(

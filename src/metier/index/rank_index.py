@@ -25,7 +25,7 @@ MOST_EXAMPLES = 50
 TAUGHT: tuple[Kind, ...] = ("skill", "agent")
 """The kinds whose examples teach."""
 _MANY = 200
-"""Documents from which on a table is made ready for many."""
+"""From this many documents on, a table is made ready for many."""
 
 
 class RankText(NamedTuple):

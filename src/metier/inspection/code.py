@@ -11,7 +11,7 @@ from typing import NamedTuple
 from metier.inspection.patterns import Section, sections
 
 MINIFIED = 1_000
-"""A line of code that is so long was not written by hand."""
+"""A line of code this long was not written by hand."""
 _PART = 4_000
 """Characters of a line that are looked at together."""
 _FILE = "code"

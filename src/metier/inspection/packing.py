@@ -116,7 +116,7 @@ def _check_link(file: InspectedFile) -> Iterator[Noted]:
 
 def too_many(count: int) -> Noted:
     message = f"more than {MOST_FILES:,} files; {count:,} were looked at"
-    return noted("IN403", message, hint="inspect a folder of it")
+    return noted("IN403", message, hint="inspect one of its folders")
 
 
 class Allowance:

@@ -42,7 +42,7 @@ def power_findings(file: InspectedFile) -> Iterator[Noted]:
         powers = power_settings([layer], _WORKSPACE)
     except (ConfigError, RecursionError) as error:
         why = getattr(error, "message", "nested too deeply")
-        yield noted("IN204", f"settings of metier that metier refuses: {why}", file.path)
+        yield noted("IN204", f"settings of metier that metier rejects: {why}", file.path)
         return
     for key, value in list(powers.items())[:_MOST_NAMED]:
         code = "IN203" if key.startswith("mcp.") else "IN204"

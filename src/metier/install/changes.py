@@ -93,7 +93,7 @@ def apply(plan: Plan) -> None:
         if change.action == "keep":
             continue
         if read(change.path) != change.before:
-            message = "the file was changed meanwhile"
+            message = "the file changed in the meantime"
             raise MetierError(message, code="SYSTEM", where=change.path, hint="run it again")
         try:
             _write(change)

@@ -28,7 +28,7 @@ from metier.install.switch_record import Entry, SwitchRecord, digest
 
 _PLUGINS = "plugin"
 _SHOWN = 5
-"""At most so many folders are named."""
+"""The most folders that a message names."""
 Texts = dict[str, str | None]
 """File → the text that it will have; None if it is removed."""
 
@@ -248,7 +248,7 @@ def plans_on(asked: Iterable[Wanted], record: SwitchRecord) -> list[SwitchPlan]:
 
 
 def _last_off(wanted: Wanted, order: Mapping[tuple[str, str, str], int]) -> int:
-    """The place of a skill in the record; -1 if it is not there."""
+    """The index of a skill in the record; -1 if it is not there."""
     abouts = {
         (os.path.realpath(file), switch.key, switched.name)
         for file in _files(wanted)
@@ -361,9 +361,8 @@ def _check_all(wanted: Wanted, texts: Texts, *, is_wanted_off: bool) -> None:
         return
     others = ", ".join(file for file in files if file not in texts and os.path.exists(file))
     if is_wanted_off:
-        message = (
-            f"'{wanted.name}' would stay on: another setting of {wanted.host.title} counts more"
-        )
+        other = f"another setting of {wanted.host.title} takes precedence"
+        message = f"'{wanted.name}' would stay on: {other}"
     else:
         message = f"'{wanted.name}' would stay off: {', '.join(off)} of {wanted.host.title}"
     raise UsageError(message, hint=f"look at {others}" if others else "look at its other rules")

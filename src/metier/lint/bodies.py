@@ -116,7 +116,7 @@ def _check_replaced(skill: Skill, found: Findings) -> None:
         if places:
             more = f", and {len(places) - 1} more" if len(places) > 1 else ""
             shown = skill.body[places[0] : places[0] + 2]
-            message = f"{title} replaces '{shown}'{more} in code by an argument of the skill"
+            message = f"{title} replaces '{shown}'{more} in code with an argument of the skill"
             hint = f"write '\\{shown}', or keep the code in a file beside SKILL.md"
             found.add_in_body("SK323", message, places[0], hint)
 

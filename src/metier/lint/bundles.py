@@ -51,7 +51,7 @@ def lint_bundle(
         if missing:
             at = min(missing.values())
             line, column = body_line + body.count("\n", 0, at), at - body.rfind("\n", 0, at)
-            message = f"{_named(list(missing))} {'is' if len(missing) == 1 else 'are'} not there"
+            message = f"{_named(list(missing))} {'does' if len(missing) == 1 else 'do'} not exist"
             hint = "add the file, or correct the path, which is relative to the skill's folder"
             yield Issue(code, message, path, line, column, hint)
     unnamed = sorted(_unnamed(body, bundle.files, read)) if bundle.is_whole else []

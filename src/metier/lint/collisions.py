@@ -11,7 +11,7 @@ from metier.values.files import Kind
 from metier.values.outcomes import Issue, exact_copy, same_id, same_name
 
 NEARLY_THE_SAME = 0.75
-"""The share of words from which on two descriptions are hard to tell apart."""
+"""The least share of words at which two descriptions are hard to tell apart."""
 FEWEST_WORDS = 5
 
 

@@ -1,4 +1,4 @@
-"""The hosts that drop a skill, or cut what they show of it, and from which length on."""
+"""The hosts that drop a skill, or cut what they show of it, and beyond which length."""
 
 import re
 from sys import maxsize
@@ -55,5 +55,5 @@ def limited_hosts(limit: int) -> tuple[str, ...]:
 
 
 def cut_in(together: int) -> list[Shown]:
-    """The hosts that show less than so many characters of description and `when_to_use`."""
+    """The hosts that show fewer than this many characters of description and `when_to_use`."""
     return [host for host in ROUTING_TEXT_SHOWN if together > host.shown]

@@ -1,4 +1,4 @@
-"""Rules of one's own that settings declare: a field check, or a regular expression."""
+"""User-defined rules that settings declare: a field check, or a regular expression."""
 
 from collections.abc import Iterator
 from fnmatch import fnmatchcase

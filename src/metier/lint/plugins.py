@@ -18,7 +18,7 @@ def lint_plugin(text: str, path: str, exists: Exists) -> list[Issue]:
     """What is wrong in a `plugin.json`."""
     data, issues = _parsed(text, path)
     return issues + [
-        _issue("PL002", f"{key} names '{named[:80]}', which is not there", text, path, named)
+        _issue("PL002", f"{key} names '{named[:80]}', which does not exist", text, path, named)
         for key, named in _missing(data, ".", exists)
     ]
 
@@ -37,7 +37,7 @@ def lint_marketplace(text: str, path: str, exists: Exists) -> list[Issue]:
             issues.append(_issue("PL003", message, text, path, source))
             continue
         for key, named in _missing(entry, posixpath.join(root, source), exists):
-            message = f"{key} of '{name[:80]}' names '{named[:80]}', which is not there"
+            message = f"{key} of '{name[:80]}' names '{named[:80]}', which does not exist"
             issues.append(_issue("PL003", message, text, path, named))
     return issues
 

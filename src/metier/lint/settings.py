@@ -94,7 +94,7 @@ def _unknown_names(
     issues = []
     for name in dict.fromkeys(names):
         if name not in known and name in locations:
-            hint = near.did_you_mean(name, "check the spelling, or take it out")
+            hint = near.did_you_mean(name, "check the spelling, or remove it")
             message = f"{start} '{name}' ({key})"
             issues.append(Issue("IO208", message, *locations[name], 1, hint))
     return issues

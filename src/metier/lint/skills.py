@@ -122,7 +122,7 @@ def _check_reserved(name: str, found: Findings) -> None:
     for word in RESERVED_WORDS:
         if word in name:
             message = f"the name contains the reserved word '{word}'"
-            hint = "only needed for uploads to claude.ai and the Claude API: choose another name"
+            hint = "matters only for uploads to claude.ai and the Claude API: choose another name"
             found.add("SK322", message, ("name",), hint)
             return
 
@@ -136,7 +136,7 @@ def _check_description(skill: Skill, found: Findings) -> None:
         message = f"the description has only {size} characters"
         found.add("SK306", message, ("description",), "say what the skill does and when to use it")
     if "<" in description and (tag := re.search(_TAG, description)):
-        message = f"the description holds the tag '{tag[0][:40]}'"
+        message = f"the description contains the tag '{tag[0][:40]}'"
         found.add("SK314", message, ("description",), "some hosts reject it: write it in words")
 
 

@@ -29,7 +29,7 @@ def lint_hidden_switch(skill: Skill, matter: Matter, hosts: Sequence[Host]) -> l
     found = Findings(skill.path, matter)
     if hosts:
         message = f"{_ignore(hosts)} 'user-invocable': the user may start this skill there"
-        hint = "say in the description that it is for the model alone"
+        hint = "say in the description that it is only for the model"
         names = tuple(host.name for host in hosts)
         found.add("SK329", message, ("user-invocable",), hint, names)
     return found.issues

@@ -35,7 +35,7 @@ def readers_of(key: str) -> tuple[str, ...]:
 @cache
 def known_values() -> "list[tuple[Host, Values]]":
     """The hosts whose accepted values are known."""
-    from metier.hosts.known import HOSTS  # many skills have no such key
+    from metier.hosts.known import HOSTS  # many skills do not have this key
 
     return [(host, host.values) for host in HOSTS.values() if host.values is not None]
 

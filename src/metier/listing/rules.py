@@ -38,7 +38,7 @@ CODEX_PLAIN_HEAD_TOKENS = 113
 def listing_of(
     host: str, skills: Iterable[Skill], context: int | None = None, budget: int | None = None
 ) -> Listing:
-    """The listing of a host for a model with a context of so many tokens.
+    """The listing of a host for a model with a context of this many tokens.
 
     `budget` replaces the one that follows from the context. Raises `KeyError` for a host whose
     rule is unknown.

@@ -40,7 +40,7 @@ class Folder:
         try:
             return Editing(boundary, notes=self._notes)
         except ConfigError as error:
-            _LOG.warning("rules of one's own are off: %s", error.message)
+            _LOG.warning("your own lint rules are off: %s", error.message)
             config = boundary.config._replace(lint_rules=(), lint_plugins=())
             return Editing(boundary._replace(config=config), notes=self._notes)
 

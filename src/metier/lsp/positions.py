@@ -75,7 +75,7 @@ class Lines:
         return size // 2 if self._codec == "utf-16-le" else size
 
     def _characters(self, line: str, units: int) -> int:
-        """How many characters take so many units; a unit inside of a character is before it."""
+        """How many characters take this many units; a unit inside of a character is before it."""
         if not self._codec or line.isascii():
             return min(units, len(line))
         seen = 0

@@ -23,7 +23,7 @@ def diagnostic(issue: Issue, lines: Lines) -> types.Diagnostic:
     start = lines.offset_of(issue.line, issue.column)
     return types.Diagnostic(
         range=lines.range(start, lines.rest_of_line(start)),
-        message=_said(issue.message, issue.hint),
+        message=_with_hint(issue.message, issue.hint),
         severity=_SEVERITIES[issue.severity],
         code=issue.code,
         source=SOURCE,
@@ -34,14 +34,14 @@ def settings_diagnostic(problem: SettingsProblem, lines: Lines) -> types.Diagnos
     start = lines.offset_of(problem.line, problem.column)
     return types.Diagnostic(
         range=lines.range(start, lines.rest_of_line(start)),
-        message=_said(problem.message, problem.hint),
+        message=_with_hint(problem.message, problem.hint),
         severity=types.DiagnosticSeverity.Error,
         code=problem.code,
         source=SOURCE,
     )
 
 
-def _said(message: str, hint: str) -> str:
+def _with_hint(message: str, hint: str) -> str:
     return f"{message}\n{hint}" if hint else message
 
 

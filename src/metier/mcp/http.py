@@ -164,7 +164,7 @@ def guarded(
     if service.metrics is None:
         return AccessLog(guard)
     service.metrics.gauge(
-        "metier_mcp_requests_in_progress", "Requests under way.", lambda: bounded.under_way
+        "metier_mcp_requests_in_progress", "Requests in progress.", lambda: bounded.under_way
     )
     return AccessLog(guard, service.metrics.answered)
 

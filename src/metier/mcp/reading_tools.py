@@ -23,7 +23,7 @@ _LIMIT = {
     "minimum": 1,
     "maximum": LARGEST_PAGE,
     "default": PAGE,
-    "description": "The most rows of one page.",
+    "description": "The most rows on a page.",
 }
 _MESSAGE = {"type": "string", "maxLength": 200_000}
 _MESSAGE_OF_A_ROLE = {
@@ -38,7 +38,7 @@ _MESSAGE_OF_A_ROLE = {
 _CURSOR = {
     "type": "string",
     "maxLength": 10_000,
-    "description": "nextCursor of the page before; without it the first page comes.",
+    "description": "nextCursor of the previous page; without it, the first page.",
 }
 
 
@@ -191,7 +191,7 @@ READING: tuple[ServedTool, ...] = (
                 "enum": list(DECISIONS),
                 "description": "What to do when a required capability is unresolved.",
             },
-            "fullReport": {"type": "boolean", "description": "A row for every candidate."},
+            "fullReport": {"type": "boolean", "description": "Include a row for every candidate."},
         },
         gives="capability-resolution-report",
         answer=answer_resolve,
@@ -256,20 +256,20 @@ READING: tuple[ServedTool, ...] = (
             },
             "agent": {
                 **_NAME,
-                "description": "Who is to act: its core abilities and its limit. An agent that"
+                "description": "The agent that acts: its core abilities and limit. An agent that"
                 " is not known here gets what applies to its name.",
             },
             "core": {
                 "type": "array",
                 "items": _NAME,
                 "maxItems": 50,
-                "description": "Abilities that must be there.",
+                "description": "Abilities that must be injected.",
             },
             "budget": {
                 "type": "integer",
                 "minimum": 0,
                 "maximum": 1_000_000,
-                "description": "The most tokens of all together.",
+                "description": "The most tokens of the whole text.",
             },
             "limit": {
                 "type": "integer",

@@ -38,12 +38,12 @@ class RunThread:
             ServedTool(
                 "run_start",
                 "Run an agent",
-                "Begins a run of an agent on a task and answers at once with the id of the run;"
-                " run_get says what has come of it.",
+                "Starts an agent on a task and returns the id of the run at once;"
+                " run_get returns its result.",
                 takes={
                     "agent": {**_NAME, "description": "The id of an agent of this workspace."},
-                    "task": {**_TEXT, "description": "What is to be done."},
-                    "input": {"description": "What the templates of the workflow see as input."},
+                    "task": {**_TEXT, "description": "The task in words."},
+                    "input": {"description": "The input that the templates of the workflow see."},
                     "model": {**_NAME, "description": "provider:model, or offline."},
                     "execution": {"enum": ["sequential", "parallel"]},
                 },
@@ -55,8 +55,8 @@ class RunThread:
             ServedTool(
                 "run_get",
                 "Look at a run",
-                "Says what has come of a run so far: its state, its output, and each step.",
-                takes={"runId": {**_NAME, "description": "The id that run_start gave."}},
+                "Returns the result of a run so far: its state, its output, and each step.",
+                takes={"runId": {**_NAME, "description": "The id that run_start returned."}},
                 needs=("runId",),
                 gives="run",
                 answer=self._get,

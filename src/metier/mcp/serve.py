@@ -46,7 +46,7 @@ def serving(
         if metrics is None:
             yield make_server(catalog, more)
         else:
-            about = "Questions that wait for a thread of the catalog."
+            about = "Requests that wait for a catalog thread."
             metrics.gauge("metier_mcp_questions_waiting", about, lambda: catalog.waiting)
             yield make_server(catalog, more, metrics.called)
     finally:

@@ -12,7 +12,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 log = logging.getLogger("metier.mcp.access")
 MOST_REQUESTS = 256
-"""Requests at once, unless told otherwise."""
+"""Requests at once, by default."""
 _RETRY_SECONDS = 1
 _LONGEST = 100
 _CLOSED = 499
@@ -84,7 +84,7 @@ class Bounded:
             return
         if self.under_way >= self._most:
             headers = {"Retry-After": str(_RETRY_SECONDS)}
-            busy = PlainTextResponse(f"{self._most} requests are under way", 503, headers)
+            busy = PlainTextResponse(f"{self._most} requests are in progress", 503, headers)
             await busy(scope, receive, send)
             return
         self.under_way += 1

@@ -106,7 +106,7 @@ def _command(source: _Source) -> Iterator[Imported | NotImported]:
         source.skill_file,
         _document({**head, _MANUAL: True}, source.body),
         _same(key for key in source.data if key in head),
-        _others(source.data, {*_OF_COMMANDS, *head, _MANUAL}, "skills have no such key"),
+        _others(source.data, {*_OF_COMMANDS, *head, _MANUAL}, "skills do not have this key"),
         (f"only the user starts it, with /{source.slug}",),
     )
 
@@ -147,7 +147,7 @@ def _agent(source: _Source) -> Iterator[Imported | NotImported]:
             f"agents/{agent_id}.md",
             _document(head | ({"skills": list(skills)} if skills else {}), source.body),
             tuple((key, called.get(key, key)) for key in source.data if key in known),
-            _others(source.data, known, "profiles have no such key", reasons),
+            _others(source.data, known, "profiles do not have this key", reasons),
         )
 
 
@@ -158,12 +158,12 @@ def _rule(source: _Source) -> Iterator[Imported | NotImported]:
         return
     data = source.data
     told = _same(["description"] if data.get("description") else [])
-    others = _others(data, _OF_RULES, "neither skills nor abilities have such a key")
+    others = _others(data, _OF_RULES, "neither skills nor abilities have this key")
     globs = _globs(data.get("globs"))
     if data.get("alwaysApply") is True or source.name == ".cursorrules":
         name = source.slug or "cursor-rules"
         head = {"abilityId": name, "description": source.description[:2000], "priority": 90}
-        left = [("globs", "an ability is not for some files only")] if globs else []
+        left = [("globs", "an ability cannot be limited to some files")] if globs else []
         left += (
             [("alwaysApply", "agents say what they always need")] if "alwaysApply" in data else []
         )
@@ -240,7 +240,7 @@ def _skillport(source: _Source) -> Iterator[Imported | NotImported]:
     category = scalar_text_of(own.get("category"))
     tags = [*filter(None, [category]), *texts_of(own.get("tags"))]
     if not tags or "tags" in source.data:
-        yield NotImported("it has tags already" if tags else "its metadata has no tags")
+        yield NotImported("it already has tags" if tags else "its metadata has no tags")
         return
     first, newline, rest = source.raw.partition(b"\n")
     line = f"tags: {_value(list(dict.fromkeys(tags)))}".encode()
@@ -249,7 +249,7 @@ def _skillport(source: _Source) -> Iterator[Imported | NotImported]:
         f"{source.name}.md",
         (first + newline + line + end + newline + rest).decode(errors="surrogateescape"),
         tuple((f"skillport.{key}", "tags") for key in ("category", "tags") if own.get(key)),
-        _others(own, ("category", "tags"), "skills have no such key"),
+        _others(own, ("category", "tags"), "skills do not have this key"),
     )
 
 

@@ -93,7 +93,7 @@ def _no_description(matter: Matter, path: str, *, instead: str) -> Issue:
     if "description" not in matter.data:
         what = "is missing"
     else:
-        what = "is empty" if written is None or isinstance(written, str) else "is not a text"
+        what = "is empty" if written is None or isinstance(written, str) else "is not text"
     hint = "add 'description: what the skill does and when to use it'"
     if misspelt := _misspelt_description(matter):
         hint = f"write 'description' instead of '{misspelt[:40]}'"
@@ -157,9 +157,9 @@ def _contract(
         return None, ""
     line, column = matter.position(("metadata", "contract"))
     if not isinstance(text, str):
-        message = "metadata.contract is not a text"
+        message = "metadata.contract is not text"
         issues.append(Issue("DC401", message, path, line, column, "write 'DCI/1 P(...)'"))
-        return None, "it is not a text"
+        return None, "it is not text"
     if _loses_escapes(raw, line, column):
         message = "contract: in double quotes YAML takes the backslash out of '\\ '"
         hint = "write the contract in single quotes"

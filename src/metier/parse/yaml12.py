@@ -31,10 +31,10 @@ def difference(raw: bytes) -> str:
     """The first difference in front matter that metier can read; empty for none."""
     fenced = _FENCED.match(raw.decode("utf-8-sig"))
     if fenced is None:
-        return "others do not recognise its fences"
+        return "other readers do not recognise its fences"
     yaml = fenced[1]
     if _ODD_MARKS.search(yaml):
-        return "it has line endings or other marks that others do not recognise"
+        return "it has line endings or other marks that other readers do not recognise"
     root = load_yaml(yaml).root
     lines = yaml.replace("\r", "").split("\n")
     return next(_differences(root, -1, lines), "") if root is not None else ""

@@ -71,7 +71,7 @@ def read_alias_table(path: str, source: str, shown: str) -> tuple[AliasTable | N
         return parse_alias_table(_text_of(path, source), source, shown)
     except (OSError, UnicodeDecodeError) as error:
         message = f"cannot be read: {getattr(error, 'strerror', None) or error}"
-        return None, [Issue("DC403", message, shown, hint="until then it does not count")]
+        return None, [Issue("DC403", message, shown, hint="until then it is not used")]
 
 
 def _text_of(path: str, source: str) -> str:
@@ -131,7 +131,7 @@ def _problems(data: Any) -> Iterable[tuple[str, str]]:
 
 
 def _issue(message: str, path: str, line: int, column: int) -> Issue:
-    return Issue("DC403", message, path, line, column, "correct it: until then it does not count")
+    return Issue("DC403", message, path, line, column, "correct it: until then it is not used")
 
 
 def _positions(text: str) -> dict[str, tuple[int, int]]:

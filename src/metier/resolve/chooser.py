@@ -314,7 +314,7 @@ class Chooser:
         """The candidates that following the requirements of this provider can reach."""
         key = index, steps
         if key not in self._met:
-            asked = self._asked_by(index)
+            asked = self._question_of(index)
             met: set[int] = set()
             if asked is not None and steps > 0:
                 question, policy = asked
@@ -324,7 +324,7 @@ class Chooser:
             self._met[key] = frozenset(met).union(*further)
         return self._met[key]
 
-    def _asked_by(self, index: int) -> tuple[Question, Policy] | None:
+    def _question_of(self, index: int) -> tuple[Question, Policy] | None:
         """What a provider asks as a consumer; None when it requires nothing.
 
         Any number of providers may share its requirements, whatever any policy says.
@@ -338,7 +338,7 @@ class Chooser:
         return self.question(requires, index), shared
 
     def _settle(self, index: int, depth: int, chain: Chain) -> Needs | None:
-        asked = self._asked_by(index)
+        asked = self._question_of(index)
         if asked is None:
             return None
         question, policy = asked

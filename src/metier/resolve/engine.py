@@ -80,7 +80,7 @@ def run(request: ResolveRequest, inputs: Inputs) -> Resolution:
     """The resolution of a request. Raises like `resolve`."""
     pool, consumer, depth = inputs.pool, inputs.consumer, request.depth
     contract = _contract_of(consumer, request.mode)
-    wanted, optional = _asked_for(request.requires, contract, consumer)
+    wanted, optional = _required(request.requires, contract, consumer)
     question = Question(
         requires=wanted,
         query=request.query or " ".join(wanted),
@@ -151,7 +151,7 @@ def _contract_of(consumer: Candidate | None, mode: Mode | None) -> Contract | No
     return consumer.contract
 
 
-def _asked_for(
+def _required(
     requires: Sequence[str], contract: Contract | None, consumer: Candidate | None
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The required capabilities, the consumer's own first, and the optional ones.

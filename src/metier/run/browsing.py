@@ -27,7 +27,7 @@ class Dialect(NamedTuple):
     cost: str
     """The cost of a run; null until it has ended."""
     find: str
-    """The place of a text in another one, from 1; 0 if it is not there."""
+    """The position of a text in another, from 1; 0 if it is not in it."""
     has_json_tasks: bool
     """Whether tasks are stored as JSON."""
     held: str

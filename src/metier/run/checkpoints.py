@@ -60,7 +60,7 @@ def checkpoint_problems(checkpoint: Checkpoint) -> list[str]:
     ]
     index = checkpoint.step_index
     if isinstance(index, bool) or not isinstance(index, int) or index < -1:
-        problems.append("stepIndex is not an integer from -1 on")
+        problems.append("stepIndex is not an integer of at least -1")
     mappings = {"stepOutputs": checkpoint.step_outputs, "context": checkpoint.context}
     problems += [
         f"{name} is not a mapping"

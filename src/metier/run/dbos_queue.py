@@ -252,7 +252,7 @@ class DbosQueue:
         return [run_id for taker in sorted(gone) for run_id in self.enqueue_again(taker)]
 
     def forget(self, older_than: float) -> bool:
-        """Delete workflows that ended so many seconds ago; whether there may be more.
+        """Delete workflows that ended this many seconds ago; whether there may be more.
 
         What became of a run is in the store of runs.
         """
@@ -278,7 +278,7 @@ class DbosQueue:
         with named_errors():
             if self._client.get_schedule(schedule.name) is not None:
                 raise UsageError(
-                    f"there is a schedule '{schedule.name}' already",
+                    f"there is already a schedule '{schedule.name}'",
                     hint=f"metier schedule remove {schedule.name}",
                 )
             self._client.create_schedule(
@@ -304,7 +304,7 @@ def check_schedule(schedule: Schedule) -> None:
     """Raise `UsageError` for a wrong name, cron expression or time zone."""
     if not _NAME.fullmatch(schedule.name):
         raise UsageError(
-            f"'{schedule.name}' cannot be the name of a schedule",
+            f"'{schedule.name}' is not a valid name of a schedule",
             hint="use up to 63 letters, digits, dots, hyphens and underscores",
         )
     if len(schedule.cron.split()) != 5 or not croniter.is_valid(schedule.cron):

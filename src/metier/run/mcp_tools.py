@@ -283,7 +283,7 @@ class _Server:
             message = f"MCP server '{self.name}' is gone: {error}"
             raise ToolError(message, retryable=True) from None
         if result.is_error:
-            raise ToolError(_said(result.content) or "the tool failed", retryable=True)
+            raise ToolError(_text_of(result.content) or "the tool failed", retryable=True)
         return _output(result)
 
     async def close(self) -> None:
@@ -339,7 +339,7 @@ def _pin(found: "types.Tool") -> ToolPin:
 
 
 def _gone(server: str, tool: str) -> str:
-    return f"MCP server '{server}' has no tool '{tool}' any more"
+    return f"MCP server '{server}' has no tool '{tool}' any longer"
 
 
 def _tool(server: _Server, tool: str, pin: ToolPin, name: str, text: ServerText) -> Tool:
@@ -390,11 +390,11 @@ def _output(result: "types.CallToolResult") -> Any:
     if result.structured_content is not None:
         return result.structured_content
     if all(part.type == "text" for part in result.content):
-        return _said(result.content)
+        return _text_of(result.content)
     return [
         part.model_dump(mode="json", by_alias=True, exclude_none=True) for part in result.content
     ]
 
 
-def _said(content: "Iterable[types.ContentBlock]") -> str:
+def _text_of(content: "Iterable[types.ContentBlock]") -> str:
     return "\n".join(part.text for part in content if part.type == "text")

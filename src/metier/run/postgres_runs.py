@@ -75,7 +75,7 @@ class PostgresRuns:
         """
         if not _NAMESPACE.fullmatch(namespace):
             raise UsageError(
-                f"'{namespace}' cannot be a namespace",
+                f"'{namespace}' is not a valid namespace",
                 hint="use up to 63 letters, digits, dots, hyphens and underscores",
             )
         self.namespace = namespace

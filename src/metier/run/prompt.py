@@ -74,7 +74,7 @@ async def _reply(model: Model, request: ModelRequest, emit: Callable[..., None])
 
 
 async def _checked(answer: Any, name: str) -> ModelReply:
-    """The answer of a model that its user wrote. Raises `ModelError` if it is no reply."""
+    """The answer of a model that the user wrote. Raises `ModelError` if it is not a reply."""
     if not isawaitable(answer):
         raise ModelError(f"the model {name} cannot be awaited: write 'async def respond'")
     reply = await answer

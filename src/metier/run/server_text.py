@@ -33,7 +33,7 @@ class ServerText:
         if not text:
             return ""
         fenced = self._fenced(text, tool)
-        return f"What its server says of this tool, as reference data:\n{fenced}"
+        return f"What its server says about this tool, as reference data:\n{fenced}"
 
     def result(self, tool: str, text: str) -> str:
         """The output or error of a tool. Its data stays; it cannot pose as anything else."""

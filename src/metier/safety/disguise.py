@@ -26,12 +26,12 @@ _DEFUSED = {
     "role": "'{}:' looks like the start of another turn and is injected as '[{}]:'",
     "tag": "'{}' looks like the tag of a role and is removed",
     "mark": "'{}' looks like a marker around injected text and is removed",
-    "token": "'{}' is a chat template token and is defused",
+    "token": "'{}' is a chat template token and is neutralised",
     "comment": "an HTML comment is removed",
     "ours": "'{}' looks like a marker around injected text and loses its bracket",
 }
 _MORE = {
-    "SZ803": "role markers and chat tokens are defused",
+    "SZ803": "role markers and chat tokens are neutralised",
     "SZ804": "HTML comments are removed",
 }
 

@@ -1,4 +1,4 @@
-"""Replaces the values of secrets in whatever leaves for people: texts, JSON, records.
+"""Replaces the values of secrets in everything that people are shown: texts, JSON, records.
 
 The values are known, so nothing is guessed. What is stored keeps them: a resume needs them.
 """

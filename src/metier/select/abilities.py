@@ -51,7 +51,7 @@ def abilities_for_task(
     if limit is not None and limit < 0:
         raise UsageError("limit cannot be negative", hint="give 0 or more")
     if min_signal is not None and not min_signal >= 0:
-        raise UsageError("min_signal is a number from 0 on")
+        raise UsageError("min_signal must be a number of at least 0")
     known = {ability.ability_id: ability for ability in abilities}
     core = (core,) if isinstance(core, str) else tuple(dict.fromkeys(core))
     if absent := [one for one in core if one not in known]:

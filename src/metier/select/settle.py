@@ -150,4 +150,4 @@ def _why_off(ability: Ability) -> str:
 
 def _exclude_each_other(ability: str, other: str) -> str:
     first, second = sorted((ability, other))
-    return f"'{first}' and '{second}' exclude each other"
+    return f"'{first}' and '{second}' conflict"

@@ -25,7 +25,7 @@ class _Context:
 
     @staticmethod
     def parse_constant(name: str) -> float:
-        raise ValueError(f"{name} is no JSON")
+        raise ValueError(f"{name} is not JSON")
 
 
 def scan(text: str) -> Any:

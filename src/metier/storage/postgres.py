@@ -279,7 +279,7 @@ def _why_unreachable(error: BaseException) -> tuple[str, str]:
     )
 
 
-_NO_PASSWORD = "it wants a password, and none was found"
+_NO_PASSWORD = "it needs a password, and none was found"
 _NO_TLS = "it does not offer TLS"
 _HINTS = {
     _NO_PASSWORD: "put it into ~/.pgpass, readable by you only; docs/scale.md names other places",

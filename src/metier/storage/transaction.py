@@ -38,7 +38,7 @@ def commit(writes: Sequence[Write], moves: Sequence[Move], journal: Room) -> Non
     """
     for write in writes:
         if _content(write.path) != write.before:
-            raise OSError(None, "it changed meanwhile", write.path)
+            raise OSError(None, "it changed in the meantime", write.path)
     given_up: set[str] = set()
     for move in moves:
         if move.new not in given_up:

@@ -20,9 +20,9 @@ _SECRET = b"the secret of workspaces in test"
 
 
 class Workspace:
-    """A folder with documents in it, trusted as its user would.
+    """A workspace in a folder, trusted as if its user had reviewed it.
 
-    What is injected is the same in every test run: the secret of its markers is fixed.
+    Injected text is the same in every test run: the secret of its markers is fixed.
     """
 
     def __init__(self, root: Path, home: Path) -> None:

@@ -243,7 +243,7 @@ class AgentProfile:
 def inner_steps(step: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """The steps inside a step, each with its key: `then`, `steps`, `compensate`.
 
-    Values that are no steps are skipped.
+    Values that are not steps are skipped.
     """
     config = step.get("config")
     for key in NESTED_STEPS:

@@ -88,7 +88,7 @@ class Candidate(NamedTuple):
         return not self.provides_in(mode)
 
     def invalid_tokens(self) -> int:
-        """How many values of P, E, R and O are no capability names."""
+        """How many values of P, E, R and O are not capability names."""
         if self.contract is None:
             return 0
         one = self.contract

@@ -77,6 +77,8 @@ def messages_of(given: str | Sequence[str]) -> list[str]:
     messages = list(given)
     for one in messages:
         if not isinstance(one, str):
-            message = f"'messages' must be a string or a list of strings; {described(one)} is in it"
+            message = (
+                f"'messages' must be a string or a list of strings; it contains {described(one)}"
+            )
             raise UsageError(message)
     return messages

@@ -1,4 +1,4 @@
-"""Evaluation cases: a task and what should come for it; what came, and figures over cases."""
+"""Evaluation cases: a task and what should fire for it; what fired, and figures over cases."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,7 +30,7 @@ class EvalCase:
     """The case teaches; it is not scored by a model that learnt from it."""
     file: str = ""
     number: int = 0
-    """Its place in the file, from 1."""
+    """Its number in the file, from 1."""
     source: str = ""
     """Where a drafted case comes from, e.g. `fired`."""
     tags: Sequence[str] = field(default=())
@@ -66,7 +66,7 @@ class CaseProblem(NamedTuple):
     file: str
     message: str
     number: int = 0
-    """The place of the case in the file, from 1; 0 for the file itself."""
+    """The number of the case in the file, from 1; 0 for the file itself."""
 
     def to_json(self) -> dict[str, Any]:
         return self._asdict()
@@ -74,7 +74,7 @@ class CaseProblem(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseResult:
-    """What came for a case. Skills are called as the catalog calls them."""
+    """What fired for a case. Skills have the names of the catalog."""
 
     case: EvalCase
     right: Sequence[str] = ()
@@ -92,7 +92,7 @@ class CaseResult:
     agents: Sequence[str] = ()
     """The agents that fit, the best first."""
     cards: Sequence[str] = ()
-    """The cards that come."""
+    """The cards that would be injected."""
     faults: Sequence[str] = ()
     """What is not as expected."""
     lost_to: str = ""
@@ -171,7 +171,7 @@ class Confusion:
 
     @property
     def instead(self) -> str:
-        """What came instead, for people."""
+        """What was named instead, for people."""
         return self.lost_to or f"nothing{'' if self.is_silent else ' else'} was named"
 
     def to_json(self) -> dict[str, Any]:
@@ -197,7 +197,7 @@ class Evaluation:
     ignored: Sequence[str] = ()
     """Files that were found and have no cases."""
     notes: Sequence[str] = ()
-    """What is worth a look, and no fault."""
+    """Remarks that are not faults."""
     host: str | None = None
     threshold: float = 0.0
 
@@ -213,7 +213,7 @@ class Evaluation:
 
     @property
     def learnt(self) -> int:
-        """Those of them that are not marked as training: their task is an example."""
+        """Cases in `training` that are not marked as such: their task is an example."""
         found = (one for one in self.results if one.is_training and not one.unknown)
         return sum(not one.case.training for one in found)
 

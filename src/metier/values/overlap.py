@@ -11,7 +11,7 @@ class Collision:
 
     task: str
     skill: str
-    """Whose task it is, by its own text."""
+    """The skill that the task is for, by its own text."""
     rival: str
     is_ahead: bool
     """Whether the rival comes before the skill, or instead of it."""
@@ -77,7 +77,7 @@ class OverlapPair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SameText:
-    """Skills that say the same of themselves, to the letter."""
+    """Skills with exactly the same text."""
 
     names: Sequence[str]
     paths: Sequence[str]
@@ -108,7 +108,7 @@ class Overlap:
     skills: int
     """How many were compared."""
     least: float
-    """The overlap from which on a pair counts."""
+    """The least overlap of a pair that counts."""
     same: Sequence[SameText]
     pairs: Sequence[OverlapPair]
     """The pairs that overlap most; of skills with the same text the first represents all."""

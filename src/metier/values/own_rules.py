@@ -1,4 +1,4 @@
-"""Rules of one's own: what a rule is, what it is given and what it finds."""
+"""User-defined rules: what a rule is, what it is given and what it finds."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -15,7 +15,7 @@ _CODE = re.compile(r"U[A-Z]{0,15}[0-9]{1,4}\Z")
 
 
 def is_own_code(text: str) -> bool:
-    """Whether a rule of one's own may have this code."""
+    """Whether a user-defined rule may have this code."""
     return _CODE.match(text) is not None
 
 
@@ -49,7 +49,7 @@ class RuleInput(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """A rule of one's own, with its page."""
+    """A user-defined rule, with its page."""
 
     code: str
     title: str

@@ -106,9 +106,9 @@ _READERS: dict[str, tuple[Callable[[str], Any], str]] = {
     "min-total-score": (_share, "a number from 0 to 1"),
     "min-contract-score": (_share, "a number from 0 to 1"),
     "min-required-coverage": (_share, "a number from 0 to 1"),
-    "max-candidates": (_count, "a whole number from 1 on"),
+    "max-candidates": (_count, "a whole number of at least 1"),
     "selection-mode": (_choice("single", "cover"), "single or cover"),
-    "max-providers": (_count, "a whole number from 1 on"),
+    "max-providers": (_count, "a whole number of at least 1"),
     "on-missing-required": (_choice(*STRICTNESS), "hard-fail, offer-emulation or auto-emulate"),
 }
 _FIELDS = {key: key.replace("-", "_") for key in _READERS}

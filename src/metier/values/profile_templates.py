@@ -119,9 +119,9 @@ def _of_value(value: Any, at: KeyPath, known: _Known, is_expression: bool) -> It
         )
     for step in sorted(filter(known.is_ahead, spoken_of.needed("steps") & known.ids)):
         message = f"step '{step[:100]}' has not run when this is read"
-        yield Flaw(at, "expression", message, "speak of a step before it, or use default(…)")
+        yield Flaw(at, "expression", message, "refer to an earlier step, or use default(…)")
     for name in sorted(spoken_of.needed("memory") - known.memory - _OF_MAPPINGS):
-        message = f"no step keeps anything as '{name[:60]}'"
+        message = f"no step has an output named '{name[:60]}'"
         yield Flaw(at, "expression", message, _near(name, known.near_memory))
     for name in sorted(spoken_of.parts_of_steps - set(_OF_A_STEP)):
         message = f"a step has no '{name[:60]}'"

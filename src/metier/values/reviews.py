@@ -95,7 +95,7 @@ def difference(before: Contents, now: Contents) -> Difference:
     """What changed from `before` to `now`."""
     gained, lost = {}, {}
     for kind in _ONE:
-        old, new = _asked(kind, before), _asked(kind, now)
+        old, new = _requests(kind, before), _requests(kind, now)
         if more := tuple(sorted(new - old)):
             gained[kind] = more
         if less := tuple(sorted(old - new)):
@@ -114,7 +114,7 @@ def difference(before: Contents, now: Contents) -> Difference:
     )
 
 
-def _asked(kind: str, contents: Contents) -> set[str]:
+def _requests(kind: str, contents: Contents) -> set[str]:
     if kind != "links":
         return set(getattr(contents, kind))
     found = contents.files.items()

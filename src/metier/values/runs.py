@@ -185,7 +185,7 @@ class RunsAsked(NamedTuple):
     limit: int = 50
     offset: int = 0
     delegated: bool = False
-    """Also the runs that runs delegated."""
+    """Whether to include runs that other runs delegated."""
 
 
 class RunRow(NamedTuple):
@@ -205,7 +205,7 @@ class RunRow(NamedTuple):
 
 
 class RunResult(NamedTuple):
-    """What has come of a run."""
+    """The result of a run."""
 
     run: RunRecord
     steps: Sequence[StepRecord]

@@ -13,7 +13,7 @@ WORKER_STOP_SECONDS = 20.0
 
 
 class Mount(NamedTuple):
-    """A folder outside the workspace whose skills are wanted."""
+    """A folder of skills outside the workspace."""
 
     path: str
     label: str
@@ -65,7 +65,7 @@ class EncoderSettings(NamedTuple):
     timeout: float = 5.0
     """Seconds for a task; then the word table is used."""
     refresh_timeout: float = 30.0
-    """Seconds for the documents of a refresh; a later one goes on."""
+    """Seconds for the documents of a refresh; the next refresh continues."""
     key_host: str = ""
     """The only host that the key may be sent to; empty: that of `url`."""
     plain_http: bool = False

@@ -57,7 +57,7 @@ class ModelSettings(NamedTuple):
 
 
 class ToolSettings(NamedTuple):
-    """The commands that agents may call, and which of them are consented to."""
+    """The commands that agents may call, and the user's consent to them."""
 
     allow: tuple[str, ...] = ()
     """Consent of the user: names of their own commands, `server__tool`, `server/*`."""

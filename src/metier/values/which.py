@@ -62,7 +62,7 @@ class RankedDocument:
     path: str
     description: str
     score: float
-    """Its place among the candidates: higher is better, whatever the evidence."""
+    """What the ranking sorts by: higher is better, whatever the evidence."""
     evidence: float
     """How much speaks for it: 1 is a word that only one document has."""
     fires: bool
@@ -129,7 +129,7 @@ class Chosen:
     score: float
     comes: bool
     reason: str = ""
-    """Why it does not come."""
+    """Why it would not be injected."""
     threshold: float | None = None
     parts: Mapping[str, float] = field(default_factory=dict)
 
@@ -169,7 +169,7 @@ class Expectation:
 
     name: str
     place: int
-    """Its place in the ranking, from 1; 0 if it is no candidate."""
+    """Its position in the ranking, from 1; 0 if it is not a candidate."""
     fires: bool
     reasons: Sequence[str]
     missing: Sequence[str] = ()
@@ -196,7 +196,7 @@ class Expectation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Which:
-    """Everything that would come for a task."""
+    """Everything that fits a task."""
 
     task: str
     threshold: float
@@ -206,7 +206,7 @@ class Which:
     named: Sequence[RankedDocument]
     """The skills that a hook would name."""
     most: int
-    """At most so many are named."""
+    """The most skills that a hook names."""
     cards: Sequence[Chosen] = ()
     abilities: Sequence[Chosen] = ()
     agents: Sequence[AgentMatch] = ()
@@ -218,7 +218,7 @@ class Which:
     def with_others(
         self, injection: Injection | None, agents: Sequence[AgentMatch], notes: Sequence[str]
     ) -> "Which":
-        """With the cards, abilities and agents that would come."""
+        """With the cards, abilities and agents that fit."""
         if injection is None:
             return replace(self, agents=agents, notes=[*self.notes, *notes])
         cards = [_card(one, "") for one in injection.injected_cards]
@@ -235,12 +235,12 @@ class Which:
         """Whether a hook would name any skill."""
         return bool(self.named)
 
-    def is_named(self, one: RankedDocument) -> bool:
-        return any(one.path == named.path for named in self.named)
+    def is_named(self, skill: RankedDocument) -> bool:
+        return any(skill.path == named.path for named in self.named)
 
-    def label(self, one: RankedDocument) -> str:
+    def label(self, skill: RankedDocument) -> str:
         """What tells a skill from the others here."""
-        return one.label([*self.skills, *self.named])
+        return skill.label([*self.skills, *self.named])
 
     def to_json(self) -> dict[str, Any]:
         out: dict[str, Any] = {

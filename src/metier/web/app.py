@@ -147,7 +147,7 @@ class Inspector:
                 return await self._reading.ask(plain, computes=page.computes)
             except Exception as error:
                 known, status = _known(error)
-                return PlainJson({"error": self._told(known)}, status)
+                return PlainJson({"error": self._shown_error(known)}, status)
 
         return answer
 
@@ -172,11 +172,15 @@ class Inspector:
         """A page that says what went wrong."""
         known, status = _known(error)
         part = _TARGET.fullmatch(request.headers.get("hx-target", ""))
-        more = {"error": self._told(known), "status": status, "part": part[1] if part else ""}
+        more = {
+            "error": self._shown_error(known),
+            "status": status,
+            "part": part[1] if part else "",
+        }
         values = {**self._around(request), **more}
         return html("problem.html", values, status)
 
-    def _told(self, error: MetierError) -> Data:
+    def _shown_error(self, error: MetierError) -> Data:
         """What is shown of an error: without the values of secrets, like every page."""
         fields = ("code", "message", "where", "hint")
         return self._reading.redactor.value({name: getattr(error, name) for name in fields})

@@ -19,51 +19,51 @@ def candidates_html(candidates: Sequence[Shown], query: Query) -> Markup:
     return Markup("\n".join([_item(one, query) for one in candidates]))
 
 
-def _item(one: Shown, query: Query) -> str:
-    figures = text_html(address("recompute", query, candidate=one["id"]))
-    mark = ' class="selected"' if one["isSelected"] else ""
-    picture = score_bar(one["parts"], one["final"], one["limit"], label=one["handle"])
+def _item(row: Shown, query: Query) -> str:
+    figures = text_html(address("recompute", query, candidate=row["id"]))
+    mark = ' class="selected"' if row["isSelected"] else ""
+    picture = score_bar(row["parts"], row["final"], row["limit"], label=row["handle"])
     return (
-        f"<li{mark}>{_line(one, figures)}{picture}"
-        f'<p class="small sums">{_sums(one, figures)}</p>'
-        f'<p class="small gates">{"".join(map(_gate, one["gates"]))}</p>'
-        f'<p class="small">{text_html(cut(one["verdict"], _LONGEST_TEXT))}</p>'
-        f"{_tie_break(one)}{_changes(one)}</li>"
+        f"<li{mark}>{_line(row, figures)}{picture}"
+        f'<p class="small sums">{_sums(row, figures)}</p>'
+        f'<p class="small gates">{"".join(map(_gate, row["gates"]))}</p>'
+        f'<p class="small">{text_html(cut(row["verdict"], _LONGEST_TEXT))}</p>'
+        f"{_tie_break(row)}{_changes(row)}</li>"
     )
 
 
-def _line(one: Shown, figures: str) -> str:
-    to = text_html(address("document", kind="skill", id=one["id"]))
-    rank = f"#{one['rank']}" if one["rank"] else "–"
-    source = one["source"]
+def _line(row: Shown, figures: str) -> str:
+    to = text_html(address("document", kind="skill", id=row["id"]))
+    rank = f"#{row['rank']}" if row["rank"] else "–"
+    source = row["source"]
     other = "" if source == "workspace" else f'<span class="badge">from {text_html(source)}</span>'
     return (
         f'<div class="line"><span class="rank">{rank}</span>'
-        f'<a class="mono" href="{to}">{text_html(cut(one["handle"], _LONGEST_NAME))}</a>'
-        f"{_badge(one)}{other}"
+        f'<a class="mono" href="{to}">{text_html(cut(row["handle"], _LONGEST_NAME))}</a>'
+        f"{_badge(row)}{other}"
         f'<a class="evidence" href="{figures}#S_total_final" title="Recompute this number">'
-        f"{one['final']:.3f}</a></div>"
+        f"{row['final']:.3f}</a></div>"
     )
 
 
-def _badge(one: Shown) -> str:
-    if one["isSelected"]:
+def _badge(row: Shown) -> str:
+    if row["isSelected"]:
         return '<span class="badge good">selected</span>'
-    if one["isChosen"]:
+    if row["isChosen"]:
         return '<span class="badge warn">chosen</span>'
-    return '<span class="badge bad">rejected</span>' if one["rejected"] else ""
+    return '<span class="badge bad">rejected</span>' if row["rejected"] else ""
 
 
-def _sums(one: Shown, figures: str) -> str:
+def _sums(row: Shown, figures: str) -> str:
     parts = [
         f'<a href="{figures}#{part["name"]}" title="Recompute {part["name"]}">{part["label"]}'
         f" <b>{part['weight'] * part['value']:.2f}</b>"
         f' <span class="soft">= {part["weight"]} × {part["value"]:.2f}</span></a>'
-        for part in one["parts"]
+        for part in row["parts"]
     ]
     lost = [
         f'<span class="minus">{text_html(name)} −{value:.2f}</span>'
-        for name, value in one["penalties"].items()
+        for name, value in row["penalties"].items()
     ]
     return "".join([*parts, *lost])
 
@@ -77,12 +77,12 @@ def _gate(gate: Shown) -> str:
     )
 
 
-def _tie_break(one: Shown) -> str:
-    if not one["tieBreak"]:
+def _tie_break(row: Shown) -> str:
+    if not row["tieBreak"]:
         return ""
-    badge = '<span class="badge warn">tie-break</span> ' if one["isTie"] else ""
-    return f'<p class="small soft">{badge}Ranked {text_html(cut(one["tieBreak"], 300))}</p>'
+    badge = '<span class="badge warn">tie-break</span> ' if row["isTie"] else ""
+    return f'<p class="small soft">{badge}Ranked {text_html(cut(row["tieBreak"], 300))}</p>'
 
 
-def _changes(one: Shown) -> str:
-    return "".join(f'<p class="small soft">{text_html(text)}</p>' for text in one["changes"])
+def _changes(row: Shown) -> str:
+    return "".join(f'<p class="small soft">{text_html(text)}</p>' for text in row["changes"])

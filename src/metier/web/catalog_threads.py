@@ -29,7 +29,7 @@ class CatalogSource:
         self._boundary = boundary
         self._home = home
         self.redactor: Redactor = NOTHING
-        """Of the catalog that was opened last; errors are shown when none is at hand."""
+        """Of the catalog that was opened last; errors are shown when there is none."""
 
     @contextmanager
     def opened(self) -> Iterator[Catalog]:

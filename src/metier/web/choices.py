@@ -16,7 +16,7 @@ from metier.web.words import count, cut
 
 _MOST_OFFERED = 1_000
 _OPEN = 4
-"""So many are unfolded at first, and those of which a value is chosen."""
+"""How many are unfolded at first, besides those of which a value is chosen."""
 _LONGEST = 60
 Facet = Mapping[str, Any]
 
@@ -38,20 +38,22 @@ class Facets:
         return Markup("".join([_facet(at, one) for at, one in enumerate(self._facets)]))
 
 
-def _facet(at: int, one: Facet) -> str:
-    is_open = at < _OPEN or any(value["isChosen"] for value in one["values"])
-    values = "".join(map(_value, one["values"]))
+def _facet(at: int, facet: Facet) -> str:
+    is_open = at < _OPEN or any(value["isChosen"] for value in facet["values"])
+    values = "".join(map(_value, facet["values"]))
     mark = " open" if is_open else ""
-    return f"<details{mark}><summary>{text_html(one['title'])}</summary><ul>{values}</ul></details>"
-
-
-def _value(one: Facet) -> str:
-    chosen = ' class="chosen" aria-current="true" title="Remove this filter"'
-    hint = f' <span class="soft about">{text_html(cut(one["hint"], _LONGEST))}</span>'
     return (
-        f'<li><a href="{text_html(one["href"])}"{chosen if one["isChosen"] else ""}>'
-        f"<span>{text_html(cut(one['value'], _LONGEST))}{hint if one['hint'] else ''}</span> "
-        f'<span class="soft">{count(one["documents"])}</span></a></li>'
+        f"<details{mark}><summary>{text_html(facet['title'])}</summary><ul>{values}</ul></details>"
+    )
+
+
+def _value(item: Facet) -> str:
+    chosen = ' class="chosen" aria-current="true" title="Remove this filter"'
+    hint = f' <span class="soft about">{text_html(cut(item["hint"], _LONGEST))}</span>'
+    return (
+        f'<li><a href="{text_html(item["href"])}"{chosen if item["isChosen"] else ""}>'
+        f"<span>{text_html(cut(item['value'], _LONGEST))}{hint if item['hint'] else ''}</span> "
+        f'<span class="soft">{count(item["documents"])}</span></a></li>'
     )
 
 

@@ -131,7 +131,7 @@ class Exporter:
     def _rendered(self, address: Address) -> tuple[Data, str]:
         page, query = self._pages[address.page], Query(address.items)
         try:
-            data = page.data(self._catalog, self._asked(page, query))
+            data = page.data(self._catalog, self._query_of(page, query))
         except MetierError as error:  # such as an excluded document
             return {}, self._problem(error)
         if not self._with_prompts:
@@ -161,7 +161,7 @@ class Exporter:
             "is_changed": catalog.trust.state == "changed",
         }
 
-    def _asked(self, page: Page, query: Query) -> Query:
+    def _query_of(self, page: Page, query: Query) -> Query:
         if self._with_prompts and page.name == "usage":
             return query.replaced({"read": "1", "prompts": "1"})
         return query

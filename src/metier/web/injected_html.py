@@ -21,20 +21,20 @@ def pieces_of_text_html(pieces: Sequence[Shown]) -> Markup:
     return Markup("".join([_piece(one) for one in pieces]))
 
 
-def _piece(one: Shown) -> str:
-    more = "\n… (the JSON has the rest)" if one["isCut"] else ""
+def _piece(piece: Shown) -> str:
+    more = "\n… (the JSON has the rest)" if piece["isCut"] else ""
     return (
-        f'<div class="piece {one["kind"]}"><p class="source">{_source(one)}</p>'
-        f"<pre>{text_html(one['text'])}{more}</pre></div>"
+        f'<div class="piece {piece["kind"]}"><p class="source">{_source(piece)}</p>'
+        f"<pre>{text_html(piece['text'])}{more}</pre></div>"
     )
 
 
-def _source(one: Shown) -> str:
-    if not one["id"]:
+def _source(piece: Shown) -> str:
+    if not piece["id"]:
         return ""
     return (
-        f'<span class="badge">{one["kind"]}</span> {_link(one["kind"], one["id"], 60)} '
-        f'<span class="soft">{counted(one["tokens"], "token")}</span>'
+        f'<span class="badge">{piece["kind"]}</span> {_link(piece["kind"], piece["id"], 60)} '
+        f'<span class="soft">{counted(piece["tokens"], "token")}</span>'
     )
 
 
@@ -49,21 +49,21 @@ def abilities_html(rows: Sequence[Shown], most: float) -> Markup:
     return Markup("".join([_ability(one, most) for one in rows]))
 
 
-def _ability(one: Shown, most: float) -> str:
+def _ability(item: Shown, most: float) -> str:
     parts = [
-        Part(name, one["parts"][name], f"t{number}")
+        Part(name, item["parts"][name], f"t{number}")
         for number, name in enumerate(_PARTS, start=1)
-        if one["parts"][name]
+        if item["parts"][name]
     ]
     badge = (
         '<span class="badge good">injected</span>'
-        if one["isInjected"]
+        if item["isInjected"]
         else '<span class="badge warn">over budget</span>'
     )
-    by = one["requiredBy"]
+    by = item["requiredBy"]
     why = f'<span class="soft small">required by {text_html(by)}</span>' if by else ""
     return (
-        f'<li><div class="line">{_link("ability", one["id"], 100)}{badge}{why}'
-        f'<span class="evidence">{one["score"]:.1f}</span></div>'
-        f"{stacked(parts, most, label=one['id'])}</li>"
+        f'<li><div class="line">{_link("ability", item["id"], 100)}{badge}{why}'
+        f'<span class="evidence">{item["score"]:.1f}</span></div>'
+        f"{stacked(parts, most, label=item['id'])}</li>"
     )

@@ -119,4 +119,4 @@ def to_plain(value: Any) -> Any:
         return value.to_json()
     if isinstance(value, (set, frozenset)):
         return sorted(value)
-    raise TypeError(f"{type(value).__name__} is no JSON")
+    raise TypeError(f"{type(value).__name__} is not JSON")

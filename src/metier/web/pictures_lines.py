@@ -25,7 +25,7 @@ class LinePicture:
     """Name → a value for each moment; None where there is none."""
     moments: Sequence[str]
     breaks: Sequence[int] = ()
-    """Moments from which on values do not compare with those before."""
+    """Moments at which values stop being comparable with those before."""
 
     def to_json(self) -> dict[str, Any]:
         return {"moments": list(self.moments), "breaks": list(self.breaks), **self._values()}

@@ -149,15 +149,15 @@ class MapPicture:
             self._name_clusters(writer)
         if self.names_skills:
             seen = [one for one in self.found.points if self.box.has(one.x, one.y)]
-            seen.sort(key=self._place_of_name)
+            seen.sort(key=self._name_order)
             for one in seen[:_MOST_NAMES]:
                 kind = "asked" if one.name == self.asked else "name"
                 writer.write(one.x, one.y - 7 * self.box.scale**0.75, one.name, kind)
         return "".join(writer.drawn)
 
-    def _place_of_name(self, one: Point) -> tuple[bool, bool, bool, str]:
+    def _name_order(self, point: Point) -> tuple[bool, bool, bool, str]:
         """Names that are written first stay; others give way."""
-        return one.name != self.asked, one.cluster != self.near, one.cluster < 0, one.name
+        return point.name != self.asked, point.cluster != self.near, point.cluster < 0, point.name
 
     def _name_clusters(self, writer: "_Writer") -> None:
         for cluster, about in enumerate(self.found.clusters[:_MOST_CIRCLES]):
@@ -211,8 +211,11 @@ class _Writer:
         self.drawn.append(f'<a href="{escape(to)}">{label}</a>' if to else label)
 
 
-def _cover(one: tuple[float, float, float, float], two: tuple[float, float, float, float]) -> bool:
-    return one[0] < two[2] and two[0] < one[2] and one[1] < two[3] and two[1] < one[3]
+def _cover(
+    first: tuple[float, float, float, float], second: tuple[float, float, float, float]
+) -> bool:
+    return (first[0] < second[2] and second[0] < first[2]
+            and first[1] < second[3] and second[1] < first[3])  # fmt: skip
 
 
 def _escaped(text: str) -> str:

@@ -22,40 +22,40 @@ def ranking_html(
     return Markup("\n".join([_item(one, most, threshold, query) for one in skills]))
 
 
-def _item(one: Mapping[str, Any], most: float, threshold: float, query: Query) -> str:
-    named = [*_PARTS, _TAUGHT] if "examples" in one["parts"] else _PARTS
+def _item(row: Mapping[str, Any], most: float, threshold: float, query: Query) -> str:
+    named = [*_PARTS, _TAUGHT] if "examples" in row["parts"] else _PARTS
     parts = [
-        Part(label, one["parts"][key], f"t{number}")
+        Part(label, row["parts"][key], f"t{number}")
         for number, (key, label) in enumerate(named, start=1)
     ]
-    about = " · ".join(filter(None, (_words(one), _why(one, query))))
+    about = " · ".join(filter(None, (_words(row), _why(row, query))))
     return (
-        f"<li>{_line(one)}{stacked(parts, most, mark=threshold, label=one['name'])}"
-        f'<p class="small">{pieces_html(one["text"])}{"…" if one["isCut"] else ""}</p>'
+        f"<li>{_line(row)}{stacked(parts, most, mark=threshold, label=row['name'])}"
+        f'<p class="small">{pieces_html(row["text"])}{"…" if row["isCut"] else ""}</p>'
         f'<p class="small soft">{about}</p></li>'
     )
 
 
-def _line(one: Mapping[str, Any]) -> str:
-    to = text_html(address("document", kind="skill", id=one["id"]))
-    fires = '<span class="badge good">fires</span>' if one["isNamed"] else ""
-    untrusted = '<span class="badge warn">untrusted</span>' if one["origin"] == "untrusted" else ""
+def _line(row: Mapping[str, Any]) -> str:
+    to = text_html(address("document", kind="skill", id=row["id"]))
+    fires = '<span class="badge good">fires</span>' if row["isNamed"] else ""
+    untrusted = '<span class="badge warn">untrusted</span>' if row["origin"] == "untrusted" else ""
     return (
-        f'<div class="line"><a class="mono" href="{to}">{text_html(one["name"])}</a>'
-        f'{fires}{untrusted}<span class="evidence">{one["evidence"]:.2f}</span></div>'
+        f'<div class="line"><a class="mono" href="{to}">{text_html(row["name"])}</a>'
+        f'{fires}{untrusted}<span class="evidence">{row["evidence"]:.2f}</span></div>'
     )
 
 
-def _words(one: Mapping[str, Any]) -> str:
+def _words(row: Mapping[str, Any]) -> str:
     """Which words speak for it, and against it."""
-    found = [(field, words[:_MOST_WORDS]) for field, words in one["matched"].items()]
-    found.append(("related", one["related"][:_MOST_WORDS]))
-    found.append(("says it is not for", one["against"]))
+    found = [(field, words[:_MOST_WORDS]) for field, words in row["matched"].items()]
+    found.append(("related", row["related"][:_MOST_WORDS]))
+    found.append(("says it is not for", row["against"]))
     return text_html("; ".join([f"{title}: {', '.join(words)}" for title, words in found if words]))
 
 
-def _why(one: Mapping[str, Any], query: Query) -> str:
-    if not one["why"]:
+def _why(row: Mapping[str, Any], query: Query) -> str:
+    if not row["why"]:
         return ""
-    to = text_html(address("which", query, expect=one["name"]))
-    return f'{text_html(one["why"])} · <a href="{to}">make this one win</a>'
+    to = text_html(address("which", query, expect=row["name"]))
+    return f'{text_html(row["why"])} · <a href="{to}">make this one win</a>'

@@ -155,5 +155,5 @@ def shown_explanation(found: Explanation) -> dict[str, Any]:
     return {**found.to_json(), "handle": handle_of(found.row)}
 
 
-def shown_move(one: Move) -> dict[str, Any]:
-    return {**one._asdict(), "hasChanged": one.has_changed}
+def shown_move(row: Move) -> dict[str, Any]:
+    return {**row._asdict(), "hasChanged": row.has_changed}

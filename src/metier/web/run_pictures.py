@@ -42,7 +42,7 @@ class Box(NamedTuple):
 
 def plan(group: Group, *, label: str = "Plan") -> Markup:
     """Steps from left to right, each after what it depends on; steps in steps are inside them."""
-    told = cut(f"{label}: {_told(group)}", _LONGEST_TOLD)
+    told = cut(f"{label}: {_group_text(group)}", _LONGEST_TOLD)
     if _count(group) > MOST_STEPS:
         return Markup('<p class="soft small">{}</p>').format(visible(told))
     width, height = _group_size(group)
@@ -95,13 +95,13 @@ def _count(group: Group) -> int:
 # In words
 
 
-def _told(group: Group) -> str:
-    return "; then ".join(", ".join(map(_step_told, layer)) for layer in group["layers"])
+def _group_text(group: Group) -> str:
+    return "; then ".join(", ".join(map(_step_text, layer)) for layer in group["layers"])
 
 
-def _step_told(step: Node) -> str:
-    inner = "".join(f" {one['key']}: [{_told(one)}]" for one in step["groups"])
-    return f"{step['stepId']} ({step['type']}, {step['state'] or 'not begun'}){inner}"
+def _step_text(step: Node) -> str:
+    inner = "".join(f" {one['key']}: [{_group_text(one)}]" for one in step["groups"])
+    return f"{step['stepId']} ({step['type']}, {step['state'] or 'not started'}){inner}"
 
 
 # Sizes
@@ -175,7 +175,7 @@ def _step(step: Node, box: Box) -> list[str]:
     state, more = _state(step["state"]), " of" if step["groups"] else ""
     x, y = box.x, box.y
     about = step["about"] or step["name"] or ""
-    title = f"{step['stepId']}: {step['type']}, {step['state'] or 'not begun'}. {about}"
+    title = f"{step['stepId']}: {step['type']}, {step['state'] or 'not started'}. {about}"
     times = f" ×{step['times']}" if step["times"] > 1 else ""
     place = f'x="{x:g}" y="{y:g}" width="{box.width:g}" height="{box.height:g}" rx="6"'
     stripe = f'x="{x:g}" y="{y + 6:g}" width="3" height="{box.height - 12:g}" rx="1.5"'

@@ -50,7 +50,7 @@ class RunThread:
 
     async def _begin(self, work: Work) -> str:
         if len(self._running) >= MOST_AT_ONCE:
-            message = f"{MOST_AT_ONCE} runs that were begun here are running"
+            message = f"{MOST_AT_ONCE} runs that were started here are running"
             raise UsageError(message, code="RUN_BUSY", hint="wait for one to end")
         begun: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 

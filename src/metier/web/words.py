@@ -72,7 +72,7 @@ def without_filling(text: str) -> str:
 
 
 def cut(text: str, most: int = 200) -> str:
-    """At most so many characters."""
+    """A text cut to this many characters."""
     return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
 
 

@@ -68,7 +68,7 @@ URL = "http://127.0.0.1:9/v1"
     [
         (ProviderSettings(URL, retries=-1), "'models.lab.retries' must be from 0 to 10, not -1"),
         (ProviderSettings(URL, retries="two"), "'models.lab.retries' must be a whole number"),  # type: ignore[arg-type]
-        (ProviderSettings(5), "'models.lab.base-url' must be a text, not a number"),  # type: ignore[arg-type]
+        (ProviderSettings(5), "'models.lab.base-url' must be a string, not a number"),  # type: ignore[arg-type]
         (ProviderSettings(URL, timeout=0), "'models.lab.timeout' must be a number of seconds"),
         (ProviderSettings(URL, "a b"), "'models.lab.api-key-env' must be the name of an env"),
         (ProviderSettings(URL, models=[1]), "'models' must be a mapping"),  # type: ignore[arg-type]

@@ -60,11 +60,11 @@ class RemoteSource:
             raise SourceError("it is not fetched here", where=where, hint="metier refresh")
         data = _fetch(self.location, self._limit, self._context)
         if len(data) > LARGEST:
-            raise SourceError(f"it has more than {LARGEST} bytes: nothing was taken", where=where)
+            raise SourceError(f"it has more than {LARGEST} bytes: nothing was loaded", where=where)
         if not self.is_pinned(data):
             got = hashlib.sha256(data).hexdigest()
             raise SourceError(
-                f"it hashes to {got[:12]}, pinned is {self._pin[:12]}: nothing was taken",
+                f"its hash is {got[:12]}, pinned is {self._pin[:12]}: nothing was loaded",
                 where=where,
                 hint="check what is there now, and change 'sha256' if you accept it",
             )

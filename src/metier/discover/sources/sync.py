@@ -62,7 +62,7 @@ def sync_sources(settings: Sequence[SourceSetting], workspace: str, room: Room) 
             folder = cache.folder(setting)
             folders.append(folder)
             if seen.setdefault(folder.path, setting) != setting:
-                raise SourceError("it is named twice, with two hashes; the first counts")
+                raise SourceError("it is named twice, with two hashes; the first is used")
             _bring(source, folder, cache)
         except MetierError as error:
             issues.append(_issue(_shown(setting), error.message, error.hint))

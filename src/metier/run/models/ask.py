@@ -93,10 +93,10 @@ def _messages(messages: Sequence[Message]) -> Iterator[theirs.ModelMessage]:
             if answered:
                 yield theirs.ModelResponse(parts=answered)
         else:
-            yield theirs.ModelRequest(parts=[_asked(message) for message in turn])
+            yield theirs.ModelRequest(parts=[_request_part(message) for message in turn])
 
 
-def _asked(message: Message) -> theirs.ModelRequestPart:
+def _request_part(message: Message) -> theirs.ModelRequestPart:
     if message.role == "tool":
         return theirs.ToolReturnPart(
             tool_name=message.tool_name, content=message.text, tool_call_id=message.call_id

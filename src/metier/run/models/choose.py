@@ -93,10 +93,10 @@ _GIVEN: ContextVar[Model | None] = ContextVar("given model", default=None)
 
 @contextmanager
 def using(model: Model) -> Iterator[str]:
-    """The name of a model, which means the given object as long as it is in use.
+    """A name for a model: it means the given object within the block.
 
-    A variable of the context keeps runs apart whose models have the same name. Raises
-    `UsageError` if it is no model.
+    A variable of the context keeps runs apart whose models have the same name. Raises `UsageError`
+    if it is not a model.
     """
     check_model(model)
     token = _GIVEN.set(model)

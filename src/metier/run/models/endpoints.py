@@ -59,7 +59,7 @@ class Endpoint(NamedTuple):
 
 
 def shown_address(url: str) -> str:
-    """An address without credentials and query; "" if it is none."""
+    """An address without credentials and query; "" if it is not one."""
     host = host_of(url)
     if not host:
         return ""

@@ -30,7 +30,7 @@ def _inside_fence(text: str) -> str:
 
 
 def arguments_of(args: str | Mapping[str, Any] | None) -> Mapping[str, Any] | str:
-    """The arguments of a tool call; the text itself if it is no JSON object."""
+    """The arguments of a tool call; the text itself if it is not a JSON object."""
     if not isinstance(args, str):
         return args or {}
     if not args.strip():

@@ -28,9 +28,9 @@ def build(view: View) -> Data:
     }
 
 
-def _pair(one: OverlapPair, name: str) -> dict[str, Any]:
-    other = one.second if one.first == name else one.first
-    return {"other": other, **one.to_json()}
+def _pair(pair: OverlapPair, name: str) -> dict[str, Any]:
+    other = pair.second if pair.first == name else pair.first
+    return {"other": other, **pair.to_json()}
 
 
 PAGES = [

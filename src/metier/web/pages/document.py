@@ -108,7 +108,7 @@ def _clauses(contract: Contract | None) -> list[dict[str, Any]]:
             shown.append({"clause": letter, "title": title, "values": values})
     if contract.unknown_clauses:
         unknown = list(contract.unknown_clauses)
-        shown.append({"clause": "?", "title": "Not understood", "values": unknown})
+        shown.append({"clause": "?", "title": "Unknown", "values": unknown})
     return shown
 
 
@@ -169,12 +169,12 @@ def _hosts(view: View, row: Row) -> list[dict[str, Any]]:
     """What each host makes of a skill."""
     looks = view.briefly("looks", view.catalog.host_looks)
     return [
-        {"host": name, "title": HOSTS[name].title, **_told(view, name, verdict)}
+        {"host": name, "title": HOSTS[name].title, **_host_row(view, name, verdict)}
         for name, verdict in looks.at(row.path).items()
     ]
 
 
-def _told(view: View, host: str, verdict: Verdict) -> dict[str, Any]:
+def _host_row(view: View, host: str, verdict: Verdict) -> dict[str, Any]:
     """The host's rule is asked about this skill; only if it loads, about the whole listing."""
     told = {"state": verdict.state, "message": verdict.message, "hint": verdict.hint}
     if host not in LISTED or verdict.state != "loads":

@@ -101,7 +101,7 @@ def _signal(text: str) -> float | None:
     except ValueError:
         value = -1.0
     if not 0 <= value < 1e9:
-        raise UsageError(f"'{text[:40]}' is not a number from 0 on", hint="min-signal=1")
+        raise UsageError(f"'{text[:40]}' is not a number of at least 0", hint="min-signal=1")
     return value
 
 
@@ -231,9 +231,9 @@ def _ability(scored: Scored[Any], injection: Injection, is_inside: bool) -> dict
     }
 
 
-def _left(one: LeftOut) -> Row:
-    shown = dict(zip(LeftOut._fields, one, strict=True))
-    shown["score"] = None if one.score is None else round(one.score, 3)
+def _left(left: LeftOut) -> Row:
+    shown = dict(zip(LeftOut._fields, left, strict=True))
+    shown["score"] = None if left.score is None else round(left.score, 3)
     return shown
 
 

@@ -127,15 +127,15 @@ def _table(view: View, found: HostListing, state: str) -> Table:
     ]
     made = table_of(view, _COLUMNS, wanted, sort="place", noun="skill", empty="no such skill")
     skills = {skill.path: skill for skill in found.offered}
-    rows = [{**row, **_told(found, skills[row["file"]], row)} for row in made.rows]
+    rows = [{**row, **_details(found, skills[row["file"]], row)} for row in made.rows]
     return replace(made, rows=rows)
 
 
-def _row(place: int, one: ListedSkill) -> Row:
-    return {"place": place, **one._asdict()}
+def _row(position: int, skill: ListedSkill) -> Row:
+    return {"place": position, **skill._asdict()}
 
 
-def _told(found: HostListing, skill: Skill, row: Row) -> dict[str, str]:
+def _details(found: HostListing, skill: Skill, row: Row) -> dict[str, str]:
     """What only the rows of one page need."""
     lost = "" if row["state"] == "whole" else lost_text(skill, row["text"])
     return {"id": found.by_id[id(skill)].row.name, "lost": lost}

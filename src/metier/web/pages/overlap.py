@@ -20,7 +20,7 @@ def build(view: View) -> Data:
     host = view.query.choice("host", HOOKED)
     near = view.query.text("near")
     found = view.catalog.overlap_map(least=least / 100, host=host or None)
-    place = found.place_of(near) if near else -1
+    place = found.index_of(near) if near else -1
     cluster = found.points[place].cluster if near else -1
     box = _box(found, place, cluster)
     asked = found.points[place].name if near else ""

@@ -102,12 +102,12 @@ def _outcome(report: Report) -> dict[str, str]:
 
 def _changes(changes: Mapping[str, Mapping[str, Any]]) -> list[dict[str, str]]:
     return [
-        {"key": key, "old": _told(one, "old"), "new": _told(one, "new")}
+        {"key": key, "old": _value_of(one, "old"), "new": _value_of(one, "new")}
         for key, one in list(changes.items())[:_MOST_CHANGES]
     ]
 
 
-def _told(change: Mapping[str, Any], side: str) -> str:
+def _value_of(change: Mapping[str, Any], side: str) -> str:
     if side not in change:
         return "absent"
     value = change[side]

@@ -105,8 +105,8 @@ def _ranker(catalog: Catalog) -> Any:
     return rank
 
 
-def _is_used(one: Any, used: str) -> bool:
-    return bool({"fired": one.fired, "never": not one.fired, "missed": one.missed}[used])
+def _is_used(skill: Any, used: str) -> bool:
+    return bool({"fired": skill.fired, "never": not skill.fired, "missed": skill.missed}[used])
 
 
 def _skills(view: View, found: UsageSeen) -> Table:
@@ -122,9 +122,14 @@ def _skills(view: View, found: UsageSeen) -> Table:
         Column("fired", "Fired", "number", hint="by the model or the user"),
         Column("sessions", "Sessions", "number", hint="in which it fired"),
         Column("model", "Model", "number", hint="times the model chose it"),
-        Column("user", "User", "number", hint="times its user typed its name"),
+        Column("user", "User", "number", hint="times the user typed its name"),
         Column("read", "Read", "number", hint="times only its file was read"),
-        Column("missed", "Missed", "number", hint="prompts like its job while nothing fired"),
+        Column(
+            "missed",
+            "Missed",
+            "number",
+            hint="prompts that looked like its job while nothing fired",
+        ),
         Column("lost", "Lost", "number", hint="sessions that lost it in a compaction"),
         Column("last", "Last fired", "time"),
     ]
@@ -176,17 +181,19 @@ def _has(row: Row, verdict: str) -> bool:
     return not verdict or (row["verdict"] or "none") == verdict
 
 
-def _decision(one: Decision, is_right: bool | None) -> Row:
-    names = [other.name for other in (*one.cards, *one.skills) if other.outcome == INJECTED]
-    left = _best_left(one.cards) or _best_left(one.skills)
+def _decision(decision: Decision, is_right: bool | None) -> Row:
+    names = [
+        other.name for other in (*decision.cards, *decision.skills) if other.outcome == INJECTED
+    ]
+    left = _best_left(decision.cards) or _best_left(decision.skills)
     return {
-        "id": one.id,
-        "at": one.at,
-        "host": one.host,
-        "milliseconds": round(one.milliseconds, 1),
-        "injected": ", ".join(names) if one.injected else "",
+        "id": decision.id,
+        "at": decision.at,
+        "host": decision.host,
+        "milliseconds": round(decision.milliseconds, 1),
+        "injected": ", ".join(names) if decision.injected else "",
         "left": f"{left.name} ({left.outcome}, {left.score:.2f})" if left else "",
-        "error": one.error,
+        "error": decision.error,
         "verdict": "" if is_right is None else "right" if is_right else "wrong",
     }
 

@@ -45,35 +45,35 @@ def build(view: View) -> Data:
     }
 
 
-def _skill(one: RankedDocument, found: Which) -> dict[str, Any]:
-    text = one.description[:_MOST_TEXT]
-    words = [word for words in one.matched.values() for word in words]
+def _skill(ranked: RankedDocument, found: Which) -> dict[str, Any]:
+    text = ranked.description[:_MOST_TEXT]
+    words = [word for words in ranked.matched.values() for word in words]
     return {
-        "name": found.label(one),
-        "id": one.id,
-        "path": one.path,
-        "evidence": one.evidence,
-        "parts": dict(one.parts),
-        "isNamed": found.is_named(one),
-        "why": _why(one, found, found.is_named(one)),
-        "matched": {field: list(words) for field, words in one.matched.items()},
-        "related": list(one.related),
-        "against": list(one.against),
-        "text": marked_words(text, _stems(words), _stems(one.related)),
-        "isCut": len(one.description) > len(text),
-        "origin": one.origin,
+        "name": found.label(ranked),
+        "id": ranked.id,
+        "path": ranked.path,
+        "evidence": ranked.evidence,
+        "parts": dict(ranked.parts),
+        "isNamed": found.is_named(ranked),
+        "why": _why(ranked, found, found.is_named(ranked)),
+        "matched": {field: list(words) for field, words in ranked.matched.items()},
+        "related": list(ranked.related),
+        "against": list(ranked.against),
+        "text": marked_words(text, _stems(words), _stems(ranked.related)),
+        "isCut": len(ranked.description) > len(text),
+        "origin": ranked.origin,
     }
 
 
-def _why(one: RankedDocument, found: Which, is_named: bool) -> str:
+def _why(ranked: RankedDocument, found: Which, is_named: bool) -> str:
     """Why it does not fire; empty if it does."""
     if is_named:
         return ""
-    if one.fires:
+    if ranked.fires:
         return f"only the first {found.most} are named"
-    if one.evidence >= found.threshold:
+    if ranked.evidence >= found.threshold:
         return "one matching word is too little"
-    return f"{found.threshold - one.evidence:.2f} below the threshold"
+    return f"{found.threshold - ranked.evidence:.2f} below the threshold"
 
 
 def _task_words(found: Which) -> list[dict[str, str]]:
