@@ -12,6 +12,7 @@ import pytest
 from cli.printed import Printed, looked_at
 from conftest import Workspace
 from metier.cli import COMMANDS, run
+from metier.cli.demo import _closing
 
 pytestmark = pytest.mark.slow
 
@@ -423,6 +424,14 @@ def test_demo_runs_the_commands_that_it_shows_and_leaves_nothing_behind(demo: De
     assert "providers release-notes::skills/release-notes; report " in shown.stdout
     assert "$ python ask.py\n['searx-search::skills/searx-search']\n" in shown.stdout
     assert list(demo.folder.iterdir()) == []
+
+
+def test_demo_says_what_the_browser_needs_where_it_is_missing(
+    demo: Demo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "in your browser: metier web\n" in demo.finished.stdout
+    monkeypatch.setattr("metier.cli.demo.find_spec", lambda _name: None)
+    assert "(first install metier with its extra 'web'" in _closing()
 
 
 def test_demo_shows_the_example_and_nothing_of_the_user(demo: Demo) -> None:

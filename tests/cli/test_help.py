@@ -165,3 +165,18 @@ def test_explain_lists_the_same_codes_as_json(capsys: pytest.CaptureFixture[str]
 
 def test_every_code_that_an_error_shows_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
     assert "SYSTEM" in codes_of_text(capsys)
+
+
+def test_a_list_loads_nothing_that_only_runs_of_agents_need(workspace: Workspace) -> None:
+    workspace.write("agents/reviewer.yaml", "agentId: reviewer\ndescription: Reviews changes.\n")
+    workspace.trust()
+    code = (
+        "import sys; from metier.cli import run\n"
+        "assert run(['list']) == 0\n"
+        "print(sorted({'asyncio', 'ssl', 'metier.run.tool', 'numpy'} & set(sys.modules)))"
+    )
+    for _ in range(2):
+        found = subprocess.run(
+            [sys.executable, "-c", code], cwd=workspace.root, capture_output=True, text=True
+        )
+        assert found.stdout.splitlines()[-1:] == ["[]"], found.stderr

@@ -27,7 +27,6 @@ _SHOWN, _ACCEPTED = ("trust", "--show"), ("trust", "--accept", "DIGEST")
 _FAILING = '{"version": "4.12.1", "folder": "nowhere"}'
 _KILLED_AFTER = "announcement"
 _PAUSE = 1.5
-_LAST = "To see all of this in your browser: metier web"
 """Seconds before each step on a terminal."""
 _STEPS: tuple[tuple[str, Sequence[str]], ...] = (
     ("Find everything: one command, no setup.", ("refresh",)),
@@ -103,7 +102,7 @@ def command(fast: bool) -> int:
             _announce("Any MCP client can ask the same.", f"python {_ASK}", pause)
             if _ask() != 0:
                 return 1
-    click.echo(f"\n{_LAST}")
+    click.echo(f"\n{_closing()}")
     click.echo(click.style("\nNow yours: cd into a folder with skills, then", fg="cyan", bold=True))
     click.echo(click.style("$ metier init", bold=True))
     return 0
@@ -129,6 +128,11 @@ def _announce(title: str, shown: str, pause: float) -> None:
     time.sleep(pause)
     click.echo(click.style(f"\n# {title}", fg="cyan", bold=True))
     click.echo(click.style(f"$ {shown}", bold=True))
+
+
+def _closing() -> str:
+    first = "" if find_spec("starlette") else f" (first {install_hint('web')})"
+    return f"To see all of this in your browser: metier web{first}"
 
 
 def _ask() -> int:

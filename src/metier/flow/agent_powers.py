@@ -3,13 +3,9 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from metier.core.arguments import check_listener, wrong_argument
 from metier.errors import TrustError
-from metier.flow.agent import Agent
 from metier.values.agents import AgentProfile, allowed_tools, delegates, inner_steps
-from metier.values.models import A_NAME, check_model
 from metier.values.rows import Row
-from metier.values.runs import OnEvent
 from metier.values.trust import Trust
 
 
@@ -72,25 +68,3 @@ def _around(step: Mapping[str, Any], key: str) -> str:
         return f"{'if' if key == 'then' else 'unless'} {config.get('condition')}"
     over = config.get("over") or config.get("while")
     return f"for each of {over}" if over else f"in {step['stepId']}"
-
-
-def check_run(agent: object, task: object, model: object, on_event: OnEvent | None = None) -> None:
-    """Raise `UsageError` unless a run can be started with arguments of these types."""
-    if not isinstance(agent, str | Agent):
-        raise wrong_argument("agent", "the id of an agent, or an Agent", agent)
-    if not isinstance(task, str):
-        raise wrong_argument("task", "a string", task)
-    if not isinstance(model, str):
-        check_model(model, A_NAME)
-    if on_event is not None:
-        check_listener("on_event", on_event)
-
-
-def check_resume(run_id: object, model: object, on_event: OnEvent | None = None) -> None:
-    """Raise `UsageError` unless a run can be resumed with arguments of these types."""
-    if not isinstance(run_id, str):
-        raise wrong_argument("run_id", "a string", run_id)
-    if not isinstance(model, str):
-        check_model(model, A_NAME)
-    if on_event is not None:
-        check_listener("on_event", on_event)

@@ -48,7 +48,7 @@ class RunMethods:
         execution: "Execution | None" = None,
     ) -> "RunStream":
         """`run` as a stream of its events; `result` is set after the last one."""
-        from metier.flow.agent_powers import check_run
+        from metier.flow.run_arguments import check_run
         from metier.flow.run_stream import RunStream
 
         check_run(agent, task, model)
@@ -60,7 +60,7 @@ class RunMethods:
 
     def stream_resume(self, run_id: str, *, model: "str | Model" = "") -> "RunStream":
         """`resume` as a stream of its events; `result` is set after the last one."""
-        from metier.flow.agent_powers import check_resume
+        from metier.flow.run_arguments import check_resume
         from metier.flow.run_stream import RunStream
 
         check_resume(run_id, model)

@@ -11,9 +11,10 @@ from metier.config.consent import consented
 from metier.config.mcp_pins import McpPins
 from metier.errors import UsageError
 from metier.flow.agent import Agent
-from metier.flow.agent_powers import check_agent, check_resume, check_run, powers_of
+from metier.flow.agent_powers import check_agent, powers_of
 from metier.flow.live_tries import TRY, live_try
 from metier.flow.redacted_events import redacted_events
+from metier.flow.run_arguments import check_resume, check_run
 from metier.flow.run_catalog import RunCatalog
 from metier.flow.run_services import KnownAgents, RunServices
 from metier.flow.state_settings import StateSettings, state_settings
