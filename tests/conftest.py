@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -79,7 +80,14 @@ def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.fixture(autouse=True)
-def empty_home(homes: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def same_environment() -> Iterator[None]:
+    """No test sees a variable that a command set in another."""
+    with mock.patch.dict(os.environ):
+        yield
+
+
+@pytest.fixture(autouse=True)
+def empty_home(same_environment: None, homes: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """No test reads the settings or skills of the person who runs it, or of another test."""
     home = homes / str(next(_NUMBERS))
     home.mkdir()

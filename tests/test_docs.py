@@ -284,9 +284,8 @@ def test_the_hook_of_the_first_pages_works_in_three_commands(tmp_path: Path) -> 
         assert "claude-code" in results[1].stdout
 
 
-def test_the_page_about_which_names_the_constants_of_the_ranker() -> None:
-    text = WHICH.read_text()
-    config = CapabilitiesConfig()
+def test_the_page_about_the_ranker_names_its_constants() -> None:
+    text = (DOCS / "ranker.md").read_text()
     limits = {
         "words of a task that count, the rarest first": ranking.MOST_TERMS,
         "index entries that are read for them": ranking.MOST_POSTINGS,
@@ -310,11 +309,18 @@ def test_the_page_about_which_names_the_constants_of_the_ranker() -> None:
         f"{ranking.NAME_SHARE:g}·share of the name) + {ranking.MEANING:g}·g·z(cosine)",
         f"g = min(1, {ranking.FULL_MEANING} / words of the task)",
         f"+ {ranking.COSINE_EVIDENCE:g}·cosine",
+    ]
+    assert [one for one in said if one not in text] == []
+    assert pytest.approx(1 / 3) == ranking.BODY_EVIDENCE
+
+
+def test_the_page_about_which_names_the_defaults() -> None:
+    text, config = WHICH.read_text(), CapabilitiesConfig()
+    said = [
         f"skillThreshold = {config.skill_threshold:g} ",
         f"skillSuggestions = {config.skill_suggestions} ",
     ]
     assert [one for one in said if one not in text] == []
-    assert pytest.approx(1 / 3) == ranking.BODY_EVIDENCE
 
 
 def test_the_page_about_examples_names_the_constants_of_the_model() -> None:
@@ -377,13 +383,16 @@ def test_the_table_that_hooks_load_says_what_the_files_of_hosts_say() -> None:
     check(KEY_TABLE, key_table_text())
 
 
-@pytest.mark.parametrize("name", ["hosts.md", "mcp.md"])
+HOST_PAGES = ("hosts.md", "host-sources.md", "mcp.md")
+
+
+@pytest.mark.parametrize("name", HOST_PAGES)
 def test_the_tables_of_hosts_say_what_the_model_says(name: str) -> None:
     check(DOCS / name, hosts_page((DOCS / name).read_text()))
 
 
 def test_every_table_of_hosts_stands_on_a_page() -> None:
-    text = "".join((DOCS / name).read_text() for name in ("hosts.md", "mcp.md"))
+    text = "".join((DOCS / name).read_text() for name in HOST_PAGES)
     assert sorted(re.findall(r"<!-- generated: (\w+) -->", text)) == sorted(PARTS)
     assert [one.folder for one in FOLDERS if f"`{one.folder}`" not in text] == []
     assert [host.title for host in HOSTS.values() if f"| {host.title} |" not in text] == []

@@ -17,7 +17,16 @@ from benchmarks.peers.known import PEERS
 from benchmarks.peers.measuring import Measuring, kill_counts, quality
 from benchmarks.peers.processes import Done, Failed, Tool, failure_line
 from benchmarks.peers.protocol import Linted, Linter, Peer
-from benchmarks.peers.report import Context, Row, as_json, better, page, ratio, terminal_table
+from benchmarks.peers.report import (
+    Context,
+    Row,
+    as_json,
+    better,
+    page,
+    ratio,
+    terminal,
+    terminal_table,
+)
 from benchmarks.quality.data import Task
 
 from conftest import REPOSITORY
@@ -47,6 +56,20 @@ def test_the_table_has_a_heading_for_each_measurement_and_only_columns_that_are_
         "  tool        steps lost",
         "  DBOS 3.4.0  0",
     ]
+
+
+def test_the_terminal_says_with_what_it_was_measured_and_what_the_others_do_better() -> None:
+    shown = terminal(ROWS, CONTEXT)
+    assert shown.startswith("One run on 2026-11-18: Python 3.11.7")
+    assert terminal_table(ROWS) in shown
+    assert shown.endswith("against metier:\n\n- nothing")
+
+
+def test_rankings_of_synthetic_skills_are_said_to_say_little() -> None:
+    made = CONTEXT._replace(skills="9 of 9 synthetic skills, seed 7")
+    for text in (terminal(ROWS, made), page(ROWS, made)):
+        assert "rankings among them say little" in text
+    assert "say little" not in terminal(ROWS, CONTEXT)
 
 
 def test_the_json_has_every_row_with_its_ratio() -> None:

@@ -490,6 +490,7 @@ def test_a_traceback_has_the_hint_and_no_other_error(workspace: Workspace) -> No
     with Catalog.open(workspace.root) as untrusted, pytest.raises(TrustError) as caught:
         untrusted.run_sync(_clerk("x"), "go")
     shown = "".join(traceback.format_exception(caught.value))
+    assert f"where: {workspace.root}" in shown
     assert "hint: metier trust" in shown
     assert "During handling" not in shown
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,17 @@ def catalog(metier_workspace: Workspace) -> Catalog:
 
 def double(number: int) -> int:
     return 2 * number
+
+
+@dataclass
+class Unfinished:
+    """Has a field of a type that is nowhere."""
+
+    order: "Nowhere"  # type: ignore[name-defined]  # noqa: F821
+
+
+def unfinished(what: Unfinished) -> int:
+    return id(what)
 
 
 class Numbers:
@@ -93,6 +105,10 @@ WRONG_USES: dict[str, tuple[Call, str]] = {
     ),
     "a profile that is added": (lambda c: c.add(wrong({})), "'agent' must be an Agent, not a dict"),
     "a run id that is None": (lambda c: c.resume_sync(wrong(None)), "'run_id' must be a string"),
+    "a resume with a number": (lambda c: c.resume_sync("x", model=wrong(5)), A_MODEL),
+    "a stream of no run": (lambda c: c.stream_resume(wrong(None)), "'run_id' must be a string"),
+    "a cancelled number": (lambda c: c.cancel(wrong(5)), "'run_id' must be a string"),
+    "consent to a list": (lambda c: c.allow_tools(wrong(["a"])), "'names' must be a string"),
     "a run inside a loop": (
         lambda c: asyncio.run(_in_a_loop(lambda: c.run_sync(CLERK, "x"))),
         "cannot be called inside a running event loop",
@@ -109,6 +125,14 @@ WRONG_USES: dict[str, tuple[Call, str]] = {
     ),
     "a lambda": (lambda _: Agent("a", "b", tools=[lambda: 1]), "not a valid tool name"),
     "a tool with *args": (lambda _: Agent("a", "b", tools=[print]), "the function 'print' takes"),
+    "a method without its object": (
+        lambda _: Agent("a", "b", tools=[Numbers.respond]),
+        "'Numbers.respond' is a method without its object",
+    ),
+    "a type that is not there": (
+        lambda _: Agent("a", "b", tools=[unfinished]),
+        "a parameter of the function 'unfinished': its type needs another that is not defined",
+    ),
     "@tool of a text": (lambda _: wrong(tool)("name"), "must be a function, not the string 'name'"),
     "@tool of a built-in": (lambda _: tool(len), "the function 'len' cannot be marked as a tool"),
     "a name that is a number": (lambda _: tool(name=wrong(5)), "'name' must be a string or None"),

@@ -21,7 +21,7 @@ from benchmarks.peers.inputs import Input, public_sets, some_skills
 from benchmarks.peers.known import METIER, PEERS
 from benchmarks.peers.measuring import Measuring
 from benchmarks.peers.processes import REPOSITORY, Tool
-from benchmarks.peers.report import Context, Row, as_json, page, terminal_table
+from benchmarks.peers.report import Context, Row, as_json, page, terminal
 
 
 def main() -> int:
@@ -47,7 +47,7 @@ def main() -> int:
         )
         measuring = Measuring(tools, scratch, options.rounds, Path(disk).resolve())
         rows = [*skipped, *until_interrupted(_rows(measuring, given, scratch))]
-    print(json.dumps(as_json(rows, context), indent=2) if options.json else terminal_table(rows))
+    print(json.dumps(as_json(rows, context), indent=2) if options.json else terminal(rows, context))
     if options.write:
         Path(options.write).write_text(page(rows, context), "utf-8")
     return 0

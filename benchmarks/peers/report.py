@@ -55,6 +55,11 @@ def as_json(rows: Sequence[Row], context: Context) -> dict[str, Any]:
     return {"context": context._asdict(), "rows": made}
 
 
+def terminal(rows: Sequence[Row], context: Context) -> str:
+    """What the run was made with, its table, and what the others do better."""
+    return "\n\n".join([_run(context), terminal_table(rows), better(rows)])
+
+
 def terminal_table(rows: Sequence[Row]) -> str:
     """One table, with a heading for each measurement."""
     parts = []
@@ -108,13 +113,18 @@ def page(rows: Sequence[Row], context: Context) -> str:
 
 
 def _opening(context: Context) -> str:
-    busy = "\nThe machine was busy with other work when the run began." if context.is_busy else ""
+    return _OPENING.format(run=_run(context))
+
+
+def _run(context: Context) -> str:
     run = textwrap.fill(
         f"One run on {context.date}: Python {context.python}, SQLite {context.sqlite}, "
         f"{context.system}; {context.skills}; the least of {context.rounds} rounds.",
         100,
     )
-    return _OPENING.format(run=run, busy=busy)
+    busy = ["The machine was busy with other work when the run began."] if context.is_busy else []
+    alike = [_SYNTHETIC] if "synthetic" in context.skills else []
+    return "\n".join([run, *busy, *alike])
 
 
 def _tables(rows: Sequence[Row]) -> Iterator[str]:
@@ -169,6 +179,9 @@ def _strengths() -> str:
     )
 
 
+_SYNTHETIC = """\
+Synthetic skills share most of their words, so rankings among them say little about any tool: set
+METIER_CORPUS to a folder of real ones."""
 _OPENING = """\
 # Comparison
 
@@ -176,7 +189,7 @@ metier beside tools that do one part of what it does, on the same input in one r
 `make bench-peers` installs them into environments of their own, with pinned versions, and measures
 everything anew; `python -m benchmarks.peers --write docs/comparison.md` writes this page.
 
-{run}{busy}
+{run}
 
 Each operation runs in a fresh process, and the tools take turns. CPU is user plus system time,
 memory the peak of the process. "× metier" is the tool's CPU time as a multiple of metier's: it

@@ -1,8 +1,5 @@
 """An agent of metier, run by pydantic-ai: the same instructions, injected text and tools."""
 
-import asyncio
-import sys
-
 import pydantic_ai
 from pydantic_ai.models import Model
 
@@ -35,6 +32,9 @@ async def answer(catalog: Catalog, task: str, model: Model | str) -> str:
 
 
 if __name__ == "__main__":
+    import asyncio
+    import sys
+
     if len(sys.argv) != 2:
         raise SystemExit("usage: python pydantic_ai_agent.py MODEL, such as openai:gpt-5")
     with Catalog.open("examples/workspace") as catalog:

@@ -406,12 +406,6 @@ class Catalog(Queries, RunMethods, ReportMethods):
             agent, task, input=input, model=model, execution=execution, on_event=on_event
         )
 
-    async def resume(
-        self, run_id: str, *, model: "Model | None" = None, on_event: "OnEvent | None" = None
-    ) -> "RunResult":
-        """Resume a run; `model` is the object that it was started with, if it was one."""
-        return await self.agency.resume(run_id, model=model, on_event=on_event)
-
     @cached_property
     def agency(self) -> "Agency":
         from metier.flow.running import Agency  # only who runs agents needs it

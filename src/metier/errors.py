@@ -20,7 +20,10 @@ Problems in *data* are not raised but returned as `Issue` values. Every error ha
 
 
 class MetierError(Exception):
-    """A one-line `message`, a stable `code`, and what to do next (`hint`), also in tracebacks."""
+    """A one-line `message`, a stable `code`, `where` it is, and what to do next (`hint`).
+
+    Tracebacks show all but the code.
+    """
 
     exit_code = 1
     default_code = "METIER_ERROR"
@@ -33,6 +36,8 @@ class MetierError(Exception):
         self.code = code or self.default_code
         self.where = where
         self.hint = hint
+        if where and where not in message:
+            self.add_note(f"where: {where}")
         if hint:
             self.add_note(f"hint: {hint}")
 

@@ -193,7 +193,7 @@ def test_schedules_are_added_listed_and_removed(team: Team) -> None:
     removed = team.metier("schedule", "remove", "nightly", "--json")
     follows("schedule", json.loads(removed.stdout))
     assert json.loads(team.metier("schedule", "list", "--json").stdout) == []
-    assert team.metier("schedule", "remove", "nightly").returncode == 1
+    assert team.metier("schedule", "remove", "nightly").returncode == 2
 
 
 @pytest.mark.parametrize(

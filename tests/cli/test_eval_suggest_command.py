@@ -83,7 +83,7 @@ def test_nothing_to_draft_from_is_told_and_no_file_is_written(
 def test_an_unknown_skill_is_an_error_with_the_nearest_name(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert suggest("pdff") == 1
+    assert suggest("pdff") == 2
     assert "pdf" in capsys.readouterr().err.splitlines()[-1]
 
 

@@ -81,7 +81,7 @@ def test_settings_to_use_count_before_the_command(
 def test_a_traceback_is_shown_on_request_before_the_command(
     two: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(["-v", "--root", str(two[0]), "show", "skill", "nobody"]) == 1
+    assert run(["-v", "--root", str(two[0]), "show", "skill", "nobody"]) == 2
     assert "Traceback" in capsys.readouterr().err
 
 

@@ -196,6 +196,17 @@ def test_a_file_that_cannot_be_imported_says_why(
     assert reason in one.reason
 
 
+def test_a_section_takes_its_id_from_the_letters_of_its_heading() -> None:
+    text = "## 2.1 Run tests\n\nmake\n\n## 测试\n\nmake\n\n## 3D\n\n## 4. Later\n"
+    found = list(imported("agents-md", "AGENTS.md", text.encode()))
+    assert [one.target if isinstance(one, Imported) else one.reason for one in found] == [
+        "abilities/run-tests.md",
+        "section '测试' gives no id: begin its heading with a-z",
+        "section '3D' has no text",
+        "section '4. Later' has no text",
+    ]
+
+
 def test_the_file_that_took_the_name_is_said(workspace: Workspace) -> None:
     workspace.write(".claude/commands/team-review.md", "First.")
     workspace.write(".claude/commands/team/review.md", "Second.")

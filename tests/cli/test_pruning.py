@@ -91,7 +91,7 @@ def test_rm_refuses_a_delegated_run_and_names_the_other(agents: Agents) -> None:
     refused = agents.metier("runs", "rm", leaf["runId"])
     assert refused.returncode == 2
     assert f"metier runs rm {leaf['parentRunId']}" in refused.stderr
-    assert agents.metier("runs", "rm", "unknown").returncode == 1
+    assert agents.metier("runs", "rm", "unknown").returncode == 2
 
 
 def test_rm_refuses_a_running_run(agents: Agents) -> None:

@@ -188,7 +188,7 @@ def test_for_a_skill_that_does_not_exist_says_who_is_meant(
     filled: Workspace, resolve: Resolve
 ) -> None:
     result = resolve("--for", "askr")
-    assert (result.code, result.out) == (1, "")
+    assert (result.code, result.out) == (2, "")
     assert "no skill is called 'askr'" in result.err
     assert "did you mean 'asker'?" in result.err
 

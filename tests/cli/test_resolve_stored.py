@@ -91,9 +91,9 @@ def test_continue_needs_a_decision_and_a_run(filled: Workspace, resolve: Resolve
     without = resolve("--continue", waiting)
     assert (without.code, "--continue needs --decision" in without.err) == (2, True)
     unknown = resolve("--continue", f"{waiting}x", "--decision", "abort")
-    assert (unknown.code, f"did you mean '{waiting}'?" in unknown.err) == (1, True)
+    assert (unknown.code, f"did you mean '{waiting}'?" in unknown.err) == (2, True)
     outside = resolve("--continue", "../../../etc/passwd", "--decision", "abort")
-    assert (outside.code, "no report '" in outside.err) == (1, True)
+    assert (outside.code, "no report '" in outside.err) == (2, True)
     wrong = resolve("-r", "one", "--decision", "perhaps")
     assert (wrong.code, "USAGE" in wrong.err) == (2, True)
 

@@ -143,6 +143,13 @@ def test_the_name_of_a_model_with_a_dot_has_to_be_quoted(tmp_path: Path) -> None
     assert caught.value.hint == 'a name with a dot is quoted: [models.openai."gpt-5.1"]'
 
 
+def test_the_table_of_a_model_that_lies_too_deep_is_put_right(tmp_path: Path) -> None:
+    text = '[models.openai.models."gpt-5.1"]\ntimeout = 30\n'
+    with pytest.raises(ConfigError) as caught:
+        load_config(str(settings(tmp_path, text)), environ={"HOME": str(tmp_path)}, is_trusted=True)
+    assert caught.value.hint == 'the table of a model is [models.openai."gpt-5.1"]'
+
+
 def test_a_key_in_place_of_its_variable_is_not_repeated(tmp_path: Path) -> None:
     text = "models.x.api-key-env = 'sk-abc-123'"
     with pytest.raises(ConfigError) as caught:

@@ -90,22 +90,59 @@ def test_what_is_no_commit_is_said(repository: Workspace, ref: str) -> None:
     assert not (repository.root / "x").exists()
 
 
+def edit_unnoticed(file: Path) -> None:
+    """Change a file in a way that git sees only if it compares the content."""
+    index = Path(".git/index")
+    os.utime(file, (1_000_000, 1_000_000))
+    git(Path(), "add", "-A")
+    file.write_text(file.read_text().replace("one", "eno"))
+    os.utime(file, (1_000_000, 1_000_000))
+    os.utime(index, (1_000_000, 1_000_000))
+
+
 @needs_git
-def test_nothing_of_the_repository_is_run(repository: Workspace, tmp_path: Path) -> None:
+@pytest.mark.parametrize("ref", ["HEAD", "main"])
+@pytest.mark.parametrize("place", [".git/config", ".git/more"])
+@pytest.mark.parametrize("name", ["evil", "e=vil"])
+def test_nothing_of_the_repository_is_run(
+    repository: Workspace, tmp_path: Path, name: str, place: str, ref: str
+) -> None:
     """Neither filters, nor hooks, nor what compares or watches files."""
-    mark = tmp_path / "ran"
+    root, mark = repository.root, tmp_path / "ran"
     run = f"sh -c 'touch {mark}; cat'"
-    repository.write(".gitattributes", "* filter=evil diff=evil\n")
-    git(repository.root, "add", ".gitattributes")
-    git(repository.root, "commit", "-qm", "two")
-    keys = ("filter.evil.smudge", "filter.evil.clean", "filter.evil.process", "core.fsmonitor",
-            "diff.evil.command", "diff.evil.textconv", "diff.external", "core.pager")  # fmt: skip
+    repository.write(".git/info/attributes", f"* filter={name} diff=evil\n")
+    git(root, "config", "core.trustctime", "false")
+    git(root, "config", "core.checkstat", "minimal")
+    edit_unnoticed(root / "skills/one/SKILL.md")
+    git(root, "config", "include.path", "more")
+    keys = (f"filter.{name}.smudge", f"filter.{name}.clean", f"filter.{name}.process",
+            "core.fsmonitor", "diff.evil.command", "diff.evil.textconv", "diff.external",
+            "core.pager")  # fmt: skip
     for key in keys:
-        git(repository.root, "config", key, run)
-    file = repository.skill("one", "Something else. Use it when that is needed.")
-    os.utime(file)
-    assert "skills/one/SKILL.md" in changed(repository)
+        git(root, "config", "--file", place, key, run)
+    git(root, "config", "--file", place, f"filter.{name}.required", "true")
+    assert changed(repository, ref) == {"skills/one/SKILL.md"}
     assert not mark.exists()
+
+
+@needs_git
+def test_a_touched_file_has_not_changed(repository: Workspace) -> None:
+    os.utime(repository.root / "skills/one/SKILL.md", (1_000_000, 1_000_000))
+    assert changed(repository) == set()
+
+
+@needs_git
+@pytest.mark.parametrize("is_configured", [False, True])
+def test_a_linked_worktree_sees_its_own_files(
+    repository: Workspace, tmp_path: Path, *, is_configured: bool
+) -> None:
+    git(repository.root, "worktree", "add", "-q", str(tmp_path / "linked"))
+    if is_configured:
+        git(repository.root, "config", "extensions.worktreeConfig", "true")
+    repository.skill("theirs")
+    linked = Workspace(tmp_path / "linked")
+    linked.skill("mine")
+    assert changed(linked) == {"skills/mine/SKILL.md"}
 
 
 @needs_git

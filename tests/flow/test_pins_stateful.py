@@ -27,7 +27,7 @@ from metier.run.tools import ToolExecutor, connected
 from metier.values.agents import ToolResult
 from metier.values.run_settings import ServerSetting
 from metier.values.trust import Trust
-from run.served_in_process import served
+from run.served_in_process import served, wait
 from soak import SOAK
 
 NAMES = ("find", "buy", "sell")
@@ -35,9 +35,9 @@ tools = st.dictionaries(
     st.sampled_from(NAMES), st.sampled_from(["Does it.", "Does it!", "Steals."])
 )
 commands = st.sampled_from(["serve", "serve", "serve --evil"])
-_MOST_ROUNDS = 20
-"""Of calls, until one restarts a server that stopped."""
-OFF, GONE = "TOOL_PERMISSION_DENIED", "TOOL_NOT_FOUND"
+_MOST_TURNS = 30
+"""Of the event loop: more than a connection needs to close."""
+OFF, GONE, LOST = "TOOL_PERMISSION_DENIED", "TOOL_NOT_FOUND", "TOOL_EXECUTION_ERROR"
 
 
 class Pinned(NamedTuple):
@@ -116,10 +116,11 @@ class PinMachine(RuleBasedStateMachine):
         assert answered.codes == self._expected(now, now)
         self._check_shown(answered, now)
 
-    @rule(later=tools)
-    def use_while_it_restarts(self, later: dict[str, str]) -> None:
+    @rule(later=tools, turns=st.integers(0, _MOST_TURNS))
+    def use_while_it_restarts(self, later: dict[str, str], turns: int) -> None:
+        """The first call comes while the connection closes, `turns` after it began to."""
         now = dict(self.served.tools)
-        answered = asyncio.run(self._answered(later))
+        answered = asyncio.run(self._answered(later, turns))
         assert answered.codes == self._expected(now, later)
         self._check_shown(answered, now)
 
@@ -225,7 +226,7 @@ class PinMachine(RuleBasedStateMachine):
     def _record(self) -> ReviewRecord:
         return ReviewRecord(str(self.workspace), is_users=self.is_users)
 
-    async def _answered(self, later: dict[str, str] | None = None) -> Answered:
+    async def _answered(self, later: dict[str, str] | None = None, turns: int = 0) -> Answered:
         """Call every tool as an agent does; with `later` after a restart with other tools."""
         wanted = [f"shop__{name}" for name in NAMES]
         executor = ToolExecutor(consent=wanted)
@@ -237,16 +238,21 @@ class PinMachine(RuleBasedStateMachine):
             if later is not None and is_started:
                 self.served.tools = later
                 self.served.stop()
-                before = self.served.starts
-                for _ in range(_MOST_ROUNDS):  # one of the first calls notices it
-                    for name in wanted:
-                        await executor.execute(name, {})
-                    if self.served.starts > before:
-                        break
+                await wait(turns)
+                await self._restart(executor, wanted)
             results = [await executor.execute(name, {}) for name in wanted]
         if not is_started:
             assert self.served.starts == starts
         return Answered({one: _code(r) for one, r in zip(NAMES, results, strict=True)}, shown)
+
+    async def _restart(self, executor: ToolExecutor, wanted: list[str]) -> None:
+        """Call until a call meets the stop: the next one starts the server, and no other does."""
+        before = self.served.starts
+        for name in wanted * _MOST_TURNS:  # each takes a turn at least, unless all are off
+            if _code(await executor.execute(name, {})) == LOST:
+                assert _code(await executor.execute(name, {})) != LOST
+                break
+            assert self.served.starts == before
 
 
 def _code(result: ToolResult) -> str:

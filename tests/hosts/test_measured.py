@@ -13,7 +13,7 @@ from metier.hosts.known import HOSTS as KNOWN
 
 FILE = Path(hosts.__file__).with_name("measured.json")
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs/hosts.md"
+PAGE = ROOT / "docs/host-sources.md"
 MEASURED: list[dict[str, Any]] = json.loads(FILE.read_text(encoding="utf-8"))
 
 
@@ -25,7 +25,7 @@ def test_every_host_of_the_lab_was_measured_in_the_version_that_it_installs() ->
 
 
 @pytest.mark.parametrize("entry", MEASURED, ids=lambda entry: str(entry["host"]))
-def test_the_page_of_hosts_names_the_version_that_was_measured(entry: dict[str, Any]) -> None:
+def test_the_page_of_sources_names_the_version_that_was_measured(entry: dict[str, Any]) -> None:
     lines = PAGE.read_text(encoding="utf-8").splitlines()
     start = f"| {KNOWN[entry['host']].title} | "
     measured = [line for line in lines if line.startswith(start) and "| measured |" in line]

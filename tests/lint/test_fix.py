@@ -297,17 +297,19 @@ def at(code: str, line: int) -> Issue:
     return Issue(code, "", "SKILL.md", line)
 
 
-def test_numbers_and_dates_below_metadata_are_quoted() -> None:
+def test_numbers_dates_and_flags_below_metadata_are_quoted() -> None:
     from metier.lint.fix import candidates
     from metier.lint.fix_lines import Context
 
     text = skill(
-        "metadata:", "  version: 1.0 # ours", "  on: 2026-01-31", "  tags: [1]", "  a: '2'"
-    )
-    data = {"metadata": {"version": 1.0, "on": "2026-01-31", "tags": [1]}}
+        "metadata:", "  version: 1.0 # ours", "  on: 2026-01-31", "  tags: [1]", "  a: '2'",
+        "  beta: true",
+    )  # fmt: skip
+    data = {"metadata": {"version": 1.0, "on": "2026-01-31", "tags": [1], "beta": True}}
     context = Context("charts", data=data)
     [after] = candidates(text.encode(), [at("SK319", 3)], context)
-    assert after.decode() == text.replace("1.0 #", "'1.0' #").replace("2026-01-31", "'2026-01-31'")
+    quoted = text.replace("1.0 #", "'1.0' #").replace("2026-01-31", "'2026-01-31'")
+    assert after.decode() == quoted.replace("beta: true", "beta: 'true'")
 
 
 @pytest.mark.parametrize(

@@ -39,10 +39,10 @@ class Served:
         self.starts += 1
         group = await stack.enter_async_context(asyncio.TaskGroup())
         stack.callback(group.create_task(self._broken(self._breaks)).cancel)
-        stack.push_async_callback(_wait, self.turns_to_close)
+        stack.push_async_callback(wait, self.turns_to_close)
         server = MCPServer("shop")
         for name, description in self.tools.items():
-            server.tool(name=name, description=description)(lambda: "done")
+            server.tool(name=name, description=description)(_done)
         return server
 
     async def _broken(self, breaks: asyncio.Event) -> None:
@@ -50,7 +50,13 @@ class Served:
         raise OSError("the network is down")
 
 
-async def _wait(turns: int) -> None:
+async def _done() -> str:
+    """A function that is not `async` would take a thread, and the time that threads take."""
+    return "done"
+
+
+async def wait(turns: int) -> None:
+    """Let the event loop take turns."""
     for _ in range(turns):
         await asyncio.sleep(0)
 

@@ -80,6 +80,14 @@ def test_an_agent_calls_a_function_that_the_settings_name(shop: Workspace) -> No
     assert spec.parameters["required"] == ["thing"]
 
 
+def test_a_misspelt_function_is_hinted_at_before_any_is_loaded(shop: Workspace) -> None:
+    profile = {"agentId": "seller", "description": "Sells things.", "tools": ["prize"]}
+    shop.write("agents/seller.json", json.dumps(profile))
+    shop.trust()
+    result, model = _sell(shop)
+    assert (result.errors[0].hint, model.requests) == ("did you mean 'price'?", [])
+
+
 def test_a_function_needs_consent_like_a_command(shop: Workspace) -> None:
     shop.trust()
     _, model = _sell(shop, consent=False)

@@ -141,8 +141,9 @@ def test_a_tool_that_a_delegate_lacks_fails_the_run_at_once() -> None:
 
 
 def test_a_run_goes_on_once_somebody_provides_the_tool() -> None:
-    world = World(model=ScriptedModel(["said"]))
-    result = world.run(agent(prompt("p"), tools=["read"], failureStrategy="rollback"))
+    worker = agent(prompt("p"), tools=["read"], failureStrategy="rollback")
+    world = World(worker, model=ScriptedModel(["said"]))
+    result = world.run(worker)
     assert result.state == "failed"
     assert world.resume(result.run_id).run.failure == result.run.failure
     world.tools.register(schema_tool("read", {}, nothing))

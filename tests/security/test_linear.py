@@ -497,7 +497,7 @@ def test_what_each_turn_of_a_long_loop_sees() -> None:
 # Every regular expression that searches what somebody else has written
 
 SEARCHES: dict[str, Callable[[str], object]] = {
-    "files in a command line": powers._PARTS.findall,
+    "files in a command line": re.compile(powers._PARTS).findall,
     "command of a shim": js_plugins._COMMAND.search,
     "indentation of a host's file": splice._FIRST_INDENT.search,
     "space in a host's file": splice._SPACE.match,

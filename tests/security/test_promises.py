@@ -1,11 +1,11 @@
-"""The security page names tests that exist."""
+"""The page of security promises names tests that exist."""
 
 import re
 from pathlib import Path
 
 from conftest import REPOSITORY
 
-PAGE = REPOSITORY / "docs" / "security.md"
+PAGE = REPOSITORY / "docs" / "security-promises.md"
 _NAMED = re.compile(r"`(tests/[\w/]+\.py)?(?:::(\w+))?`")
 
 

@@ -581,7 +581,7 @@ def test_init_does_not_trust_what_needs_a_look(
 ) -> None:
     workspace.write("metier.toml", f"{setting}\n")
     assert run(["init", "--root", str(workspace.root)]) == 0
-    assert "it is not trusted" in capsys.readouterr().err
+    assert "this workspace is not trusted" in capsys.readouterr().err
     assert trust_in(workspace).state == "new"
 
 

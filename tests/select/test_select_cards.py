@@ -1,12 +1,15 @@
 """Which cards a conversation needs: what is asked of them, in which order, and who decides."""
 
 import socket
+import subprocess
+import sys
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from metier.config.capabilities import for_agent
+from metier.core.arrays import PLAIN_WORK
 from metier.core.keywords import KeywordFinder
 from metier.errors import UsageError
 from metier.select.cards import (
@@ -701,3 +704,25 @@ def test_all_keywords_of_all_cards_are_looked_for_in_one_pass(
     monkeypatch.setattr(KeywordFinder, "_matches", counted)
     index.choose(context("word7 other7 word9"))
     assert len(passes) == 1
+
+
+CHOOSE = """
+import sys
+from metier.select.cards import CardIndex
+from metier.values.capabilities import SelectionContext
+from metier.values.documents import Card
+
+count = int(sys.argv[1])
+words = [f"word{number}" for number in range(count)]
+index = CardIndex([Card(id="a", name="A", description="A", keywords=tuple(words))])
+for _ in range(2):
+    index.choose(SelectionContext(recent_messages=["word1"]))
+    print("numpy" in sys.modules)
+"""
+
+
+@pytest.mark.parametrize(("keywords", "loaded"), [(100, "False"), (PLAIN_WORK, "True")])
+def test_numpy_is_loaded_for_much_work_only(keywords: int, loaded: str) -> None:
+    command = [sys.executable, "-c", CHOOSE, str(keywords)]
+    found = subprocess.run(command, capture_output=True, check=True, text=True, timeout=300)
+    assert found.stdout.split() == ["False", loaded]

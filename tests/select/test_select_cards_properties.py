@@ -11,8 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from metier.core.arrays import numpy_arrays, plain_arrays
 from metier.core.budget import count_tokens
 from metier.core.relevance import saturating_score
+from metier.select import cards as cards_module
 from metier.select.cards import (
     MOST_PASSED_OVER,
     CardIndex,
@@ -127,6 +129,16 @@ def outline(selection: CardSelection) -> list[Any]:
     ranked = [(one.item.id, one.score) for one in selection.ranked]
     others = [(one.item.id, one.score, reason) for one, reason in selection.passed_over]
     return [ranked, others, list(selection.issues)]
+
+
+@given(CASES)
+def test_plain_arrays_choose_the_same_cards_as_numpys(case: Case) -> None:
+    found = []
+    for arrays in (plain_arrays(), numpy_arrays()):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(cards_module, "arrays_for", lambda _work, arrays=arrays: arrays)
+            found.append(outline(case.choose()))
+    assert found[0] == found[1]
 
 
 # The rules once more, the slow way

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -94,6 +95,48 @@ def test_a_project_records_a_run_once_and_replays_it_without_the_model(tmp_path:
     assert "messages of a request changed from" in changed.stdout
     assert "sum of 4" in changed.stdout
     assert "record it again with pytest --metier-record" in changed.stdout
+
+
+SEVERAL = """
+import pytest
+from metier.testing import Message, ModelRequest, ScriptedModel
+
+
+class TestOne:
+    async def ask(self, model):
+        return (await model.respond(ModelRequest("", [Message("user", "x")]))).text
+
+    @pytest.mark.parametrize("path", ["a/b", "../../../out"])
+    def test_it(self, metier_cassette, path):
+        import asyncio
+
+        first = metier_cassette(lambda: ScriptedModel(["first"]))
+        second = metier_cassette(lambda: ScriptedModel(["second"]))
+        assert asyncio.run(self.ask(second)) == "second"
+        assert asyncio.run(self.ask(first)) == "first"
+
+
+class TestTwo(TestOne):
+    pass
+"""
+
+
+@pytest.mark.slow
+def test_every_model_of_every_test_has_a_cassette_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "test_mine.py").write_text(SEVERAL)
+    for options in (["--metier-record"], []):
+        assert _pytest(tmp_path, *options).returncode == 0
+    names = sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.json"))
+    assert len(names) == 8
+    assert all(re.fullmatch(r"cassettes/test_mine\.Test\w+\.test_it[^/]+", one) for one in names)
+
+
+def test_a_key_is_left_out_however_json_writes_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PROVIDER_API_KEY", 'hunter2"hunter2')
+    _recorded(tmp_path / "c.json", 'The key is hunter2"hunter2')
+    assert "hunter2" not in (tmp_path / "c.json").read_text()
 
 
 def _request(text: str) -> ModelRequest:

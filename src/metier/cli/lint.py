@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from metier.cli.lint_options import LintOptions, lint_options
+from metier.cli.lint_summary import summary
 from metier.cli.session import Session, counted, metier_command
 from metier.cli.shown_paths import shown_file
 from metier.config import Config
@@ -273,8 +274,6 @@ def _note_summary(
     linted: Linted,
     reported: Sequence[Reported],
 ) -> None:
-    from metier.cli.lint_view import summary
-
     if options.select:  # list no excluded files beside the selected codes
         linted.excluded = []
     for file in linted.unreported(linter.wants):

@@ -5,7 +5,8 @@ from html import escape
 
 from metier import __version__
 from metier.core.text import counted
-from metier.flow.lint_report import Reported, by_owner, by_rule
+from metier.flow.lint_counts import by_owner, by_rule
+from metier.flow.lint_report import Reported
 from metier.safety.escapes import visible
 
 _STYLE = """

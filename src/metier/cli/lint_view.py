@@ -1,24 +1,22 @@
-"""What `metier lint` shows on a terminal: findings, counts by rule, and the summary."""
+"""What `metier lint` shows on a terminal: findings, and counts by rule and owner."""
 
 import sys
-from collections import Counter
 from collections.abc import Sequence
 
 import click
 
 from metier.cli.layout import flowed, print_table, terminal_width, words
 from metier.cli.lint_formats import for_hosts, on_one_line
-from metier.cli.session import Session, counted
+from metier.cli.lint_summary import SEVERITIES
+from metier.cli.session import Session
 from metier.core.text import printable
-from metier.findings import SECURITY_CODES
-from metier.flow.lint_report import Reported, by_owner, by_rule, has_repair
-from metier.flow.linting import Linted
+from metier.flow.lint_counts import by_owner, by_rule
+from metier.flow.lint_report import Reported
 from metier.values.outcomes import Issue
 
 MANY = 50
 """More findings than this are shown as counts on a terminal."""
 _COLOURS = {"error": "red", "warning": "yellow", "info": "blue"}
-_SEVERITIES = {"error": "error", "warning": "warning", "info": "note"}
 
 
 def print_findings(
@@ -58,7 +56,7 @@ def _print_rules(session: Session, issues: Sequence[Issue]) -> list[str]:
             _number(rule.findings, "findings"),
             _number(rule.files, "files"),
             rule.code,
-            _SEVERITIES[rule.severity],
+            SEVERITIES[rule.severity],
             f"{rule.title}{' [*]' if rule.fixable else ''}",
         ]
         for rule in rules
@@ -112,52 +110,3 @@ def _coloured(issue: Issue, width: int) -> str:
         hint = [click.style("hint:", fg="cyan"), *words(issue.hint)]
         text += flowed(hint, width, indent=6, start="    ") + "\n"
     return text
-
-
-def summary(
-    linted: Linted,
-    issues: Sequence[Issue],
-    hidden: Sequence[Issue],
-    *,
-    new: bool = False,
-    unsafe: bool = False,
-) -> str:
-    """How many files and findings there are, in one line; `new`: the known ones are left out.
-
-    `hidden` are notes, of which those about security are counted too.
-    """
-    if not linted.files:
-        return "nothing to check: no skill, ability, card or agent found"
-    parts = [_counts(issues, linted.files, "new " if new else "")]
-    if linted.excluded:
-        parts.append(f"{len(linted.excluded):,} excluded")
-    fixable = sum(issue.fixable for issue in issues)
-    more = 0 if unsafe else sum(map(_may_need_unsafe, issues))
-    if fixable:
-        parts.append(f"{fixable:,} can be repaired with --fix{' --unsafe' if unsafe else ''}")
-    if more:
-        alone = f"--fix --unsafe repairs up to {more:,}"
-        parts.append(f"up to {more:,} more with --fix --unsafe" if fixable else alone)
-    if hidden:
-        security = sum(issue.code.startswith(SECURITY_CODES) for issue in hidden)
-        about = f", {security:,} of them about security" if security else ""
-        parts.append(f"{counted(len(hidden), 'note')} hidden{about} (--notes)")
-    return "; ".join(parts)
-
-
-def _may_need_unsafe(issue: Issue) -> bool:
-    """Whether a finding that is left alone may be repaired with --unsafe."""
-    return issue.left_alone and issue.needs_unsafe and has_repair(issue)
-
-
-def _counts(issues: Sequence[Issue], files: int, new: str) -> str:
-    if not issues:
-        return f"{counted(files, 'file')} checked, no {new}problems found"
-    by: Counter[str] = Counter(issue.severity for issue in issues)
-    found = [
-        counted(by[severity], f"{new}{word}")
-        for severity, word in _SEVERITIES.items()
-        if by[severity]
-    ]
-    affected = len({issue.path for issue in issues})
-    return f"{counted(files, 'file')} checked: {', '.join(found)} in {counted(affected, 'file')}"

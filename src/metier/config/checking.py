@@ -39,22 +39,27 @@ def check(value: Any, field: Field, at: KeyPath, source: str) -> None:
     """Raise at the first flaw."""
     for flaw in check_value(value, field, at):
         if flaw.problem == "unknown" and flaw.known:
-            name = _with_dots(flaw.at, value)
-            if name is not None:
+            hint = _table_meant(flaw.at, value)
+            if hint:
                 message = f"unknown setting '{dotted(flaw.at)}'"
-                hint = f"a name with a dot is quoted: [{dotted((*flaw.at[:2], name))}]"
                 raise ConfigError(message, where=source, hint=hint)
             raise unknown_setting(dotted(flaw.at), str(flaw.at[-1]), flaw.known, source)
         raise ConfigError(flaw.message, setting=dotted(flaw.at), where=source)
 
 
-def _with_dots(at: KeyPath, value: Any) -> str | None:
-    """`gpt-5.1` for a table `[models.openai.gpt-5.1]`, which TOML reads as two; else None."""
+def _table_meant(at: KeyPath, value: Any) -> str:
+    """How to write the table of a model that lies too deep; empty for anything else."""
     if at[0] != "models":
-        return None
+        return ""
     for key in at[1:]:
         value = value[key]
-    return ".".join(map(str, at[2:])) if isinstance(value, dict) else None
+    if not isinstance(value, dict):
+        return ""
+    provider, *names = map(str, at[1:])
+    if names[0] == "models":
+        return f"the table of a model is [{dotted(('models', provider, '.'.join(names[1:])))}]"
+    # TOML reads [models.openai.gpt-5.1] as two
+    return f"a name with a dot is quoted: [{dotted(('models', provider, '.'.join(names)))}]"
 
 
 def plain(value: Any, field: Field) -> Any:

@@ -7,6 +7,7 @@ from metier.core.paths import is_inside
 from metier.core.process import minimal_environment, output_of
 from metier.storage.room import read_regular
 from metier.storage.workspace import SETTINGS_FILE
+from metier.values.trust import NOTHING
 
 _LARGEST = 16 * 1024
 _LARGEST_REFS = 4 * 1024 * 1024
@@ -20,8 +21,14 @@ _GIT_ENVIRONMENT = {
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_CONFIG_NOSYSTEM": "1",
+    "LC_ALL": "C",
 }
 _GIT_SECONDS = 10
+_FAR = (b"filter", b"include", b"worktree")
+"""In the settings of a repository: its filters, settings or files may be elsewhere."""
+_FILTER = "filter."
+_OFF = {"clean": "", "process": "", "required": "false"}
+"""The settings of a filter that git does not run."""
 
 
 def foreign_owner(
@@ -71,10 +78,18 @@ def is_tracked(workspace: str, path: str) -> bool:
 
 
 def git_output(
-    workspace: str, arguments: Sequence[str], *, given: bytes = b"", seconds: float = _GIT_SECONDS
+    workspace: str,
+    arguments: Sequence[str],
+    *,
+    given: bytes = b"",
+    seconds: float = _GIT_SECONDS,
+    variables: Mapping[str, str] = NOTHING,
 ) -> bytes | None:
-    """What git prints, without running anything from the repository; None if it fails."""
-    environ = {**minimal_environment(), **_GIT_ENVIRONMENT}
+    """What git prints, without running anything from the repository; None if it fails.
+
+    For what reads files of the workspace give the `variables` of `filters_off`.
+    """
+    environ = {**minimal_environment(), **_GIT_ENVIRONMENT, **variables}
     if not given and hasattr(os, "posix_spawnp"):
         return output_of([*_GIT, "-C", workspace, *arguments], environ, seconds)
     import subprocess  # few commands ask
@@ -94,11 +109,39 @@ def git_output(
     return done.stdout if done.returncode == 0 else None
 
 
+def has_plain_git(workspace: str) -> bool:
+    """Whether the settings of the workspace's own repository name no filters and no other files."""
+    try:
+        _, common = _git_folders(workspace)
+        settings = read_regular(os.path.join(common, "config"), _LARGEST, links=False).lower()
+    except (OSError, ValueError):
+        return False
+    return not any(word in settings for word in _FAR)
+
+
+def filters_off(workspace: str) -> dict[str, str] | None:
+    """Variables with which git runs no filter of its settings; None if it cannot list them.
+
+    Comparing a file with a commit may run filters: its times do not always show a change.
+    """
+    listed = git_output(workspace, ["config", "--null", "--name-only", "--list"])
+    if listed is None:
+        return None
+    keys = (os.fsdecode(key) for key in listed.split(b"\0"))
+    filters = {key.rpartition(".")[0] for key in keys if key.startswith(_FILTER)}
+    settings = [(f"{one}.{key}", _OFF[key]) for one in sorted(filters) for key in _OFF]
+    variables = {"GIT_CONFIG_COUNT": str(len(settings))}
+    for number, (key, value) in enumerate(settings):
+        variables[f"GIT_CONFIG_KEY_{number}"] = key
+        variables[f"GIT_CONFIG_VALUE_{number}"] = value
+    return variables
+
+
 def git_refusal(workspace: str) -> str:
     """Why git does not work in a folder, in its own words; empty if it does."""
     import subprocess  # few commands ask
 
-    environ = {**minimal_environment(), **_GIT_ENVIRONMENT, "LC_ALL": "C"}
+    environ = {**minimal_environment(), **_GIT_ENVIRONMENT}
     try:
         done = subprocess.run(
             [*_GIT, "rev-parse", "--git-dir"],
@@ -120,22 +163,27 @@ def git_refusal(workspace: str) -> str:
 
 def head_commit(workspace: str) -> str:
     """The commit that is checked out, read from files; empty if unknown."""
-    git = os.path.join(workspace, ".git")
     try:
-        if os.path.isfile(git):
-            git = os.path.join(workspace, _line(git).removeprefix("gitdir:").strip())
+        git, common = _git_folders(workspace)
         head = _line(os.path.join(git, "HEAD"))
         if not head.startswith("ref:"):
             return _commit(head)
         ref = head.removeprefix("ref:").strip()
         if ".." in ref or not ref.startswith("refs/"):
             return ""
-        common = git
-        if os.path.isfile(os.path.join(git, "commondir")):
-            common = os.path.join(git, _line(os.path.join(git, "commondir")))
         return _ref(common, ref)
     except (OSError, ValueError):
         return ""
+
+
+def _git_folders(workspace: str) -> tuple[str, str]:
+    """Where git keeps what belongs to a worktree, and what all worktrees share."""
+    git = os.path.join(workspace, ".git")
+    if os.path.isfile(git):
+        git = os.path.join(workspace, _line(git).removeprefix("gitdir:").strip())
+    if os.path.isfile(os.path.join(git, "commondir")):
+        return git, os.path.join(git, _line(os.path.join(git, "commondir")))
+    return git, git
 
 
 def _ref(git: str, ref: str) -> str:

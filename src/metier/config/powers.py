@@ -166,7 +166,7 @@ def files_of(setting: tuple[str, Any], workspace: str) -> list[str]:
     folder = entry.get("folder")
     folders = {workspace, os.path.join(workspace, folder if isinstance(folder, str) else "")}
     found = {_inside(name, base, workspace) for name in set(_names(words)) for base in folders}
-    parts = {part for word in words for part in _PARTS.findall(word)}
+    parts = {part for word in words for part in re.findall(_PARTS, word)}
     inside = {_inside(part, base, workspace) for part in parts for base in folders}
     found |= {path for path in inside if path and _is_program(os.path.join(workspace, path))}
     return sorted(path for path in found if path)
@@ -223,7 +223,7 @@ def _module_files(module: str) -> Iterator[str]:
         path = path.rpartition("/")[0]
 
 
-_PARTS = re.compile(r"[\w./+@-]+")
+_PARTS = r"[\w./+@-]+"
 """Possible file names inside a word such as `. ./x; y`."""
 
 

@@ -144,6 +144,7 @@ class Plain:
     __sub__, __rsub__ = _operator(operator.sub), _reflected(operator.sub)
     __mul__, __rmul__ = _operator(operator.mul), _reflected(operator.mul)
     __truediv__, __floordiv__ = _operator(operator.truediv), _operator(operator.floordiv)
+    __rpow__ = _reflected(operator.pow)
     __mod__, __and__ = _operator(operator.mod), _operator(operator.and_)
     __lt__, __le__ = _operator(operator.lt), _operator(operator.le)
     __gt__, __ge__ = _operator(operator.gt), _operator(operator.ge)

@@ -90,6 +90,9 @@ class Agent:
                 f"agent '{self.id}': {flaws[0].message}", code=flaws[0].code, hint=flaws[0].hint
             )
 
+    def __hash__(self) -> int:
+        return hash((self.id, self.description, self.instructions))
+
     def _check_given(self) -> None:
         """Raise `UsageError` for what no file can have; the rules of files find the rest."""
         for name in _KEYS:

@@ -86,9 +86,11 @@ def check_run(agent: object, task: object, model: object, on_event: OnEvent | No
         check_listener("on_event", on_event)
 
 
-def check_resume(run_id: object, on_event: OnEvent | None) -> None:
+def check_resume(run_id: object, model: object, on_event: OnEvent | None = None) -> None:
     """Raise `UsageError` unless a run can be resumed with arguments of these types."""
     if not isinstance(run_id, str):
         raise wrong_argument("run_id", "a string", run_id)
+    if not isinstance(model, str):
+        check_model(model, A_NAME)
     if on_event is not None:
         check_listener("on_event", on_event)

@@ -6,7 +6,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 from metier.config import ALIAS_FILE, Config
-from metier.config.owners import git_output, git_refusal, head_commit
+from metier.config.owners import filters_off, git_output, git_refusal, has_plain_git, head_commit
 from metier.core.paths import is_inside
 from metier.discover.roots import kind_folders
 from metier.discover.walk import is_document
@@ -23,36 +23,58 @@ LAST_COMMIT = "HEAD"
 MOST_LISTED = 64 * 1024 * 1024
 """The most bytes of a list of paths."""
 _SECONDS = 60
+_STATUS = (
+    *("-c", "safe.bareRepository=explicit"),
+    *("status", "--porcelain", "-z", "--untracked-files=all", "--no-renames"),
+    "--ignore-submodules=all",
+)
+_BEFORE_PATH = len("XY ")
+"""Before each path of a status: how the file differs."""
 _DIFFERENCES = (
     *("diff-index", "--name-only", "-z", "--no-renames", "--relative"),
     *("--ignore-submodules=all", "--merge-base"),
 )
-"""Compares the times that git has stored, and runs none of the repository's filters."""
+_UNTRACKED = ("--others", "--exclude-standard")
 
 
 def changed_files(workspace: str, ref: str) -> list[str]:
     """Files that differ from the commit at which `ref` and the current commit meet; absolute.
 
-    With uncommitted, untracked and removed files. Raises `UsageError`. Runs git: ask for trust
-    before.
+    With uncommitted, untracked and removed files. Raises `UsageError`. Runs git, but none of the
+    repository's filters: ask for trust before.
     """
-    if ref == LAST_COMMIT and not head_commit(workspace):
-        listed = _git(workspace, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
-        return _absolute(listed, workspace, ref)
-    tracked = None if ref.startswith("-") else _git(workspace, *_DIFFERENCES, ref, "--")
-    untracked = _git(workspace, "ls-files", "-z", "--others", "--exclude-standard")
-    listed = None if tracked is None or untracked is None else tracked + untracked
-    return _absolute(listed, workspace, ref)
-
-
-def _git(workspace: str, *arguments: str) -> bytes | None:
-    return git_output(workspace, arguments, seconds=_SECONDS)
-
-
-def _absolute(listed: bytes | None, workspace: str, ref: str) -> list[str]:
+    listed = _status(workspace) if ref == LAST_COMMIT and has_plain_git(workspace) else None
+    if listed is None:
+        listed = _differing(workspace, ref)
     if listed is None:
         raise _refused(workspace, git_refusal(workspace), ref)
-    return [os.path.join(workspace, os.fsdecode(one)) for one in listed.split(b"\0") if one]
+    return [os.path.join(workspace, os.fsdecode(one)) for one in listed if one]
+
+
+def _status(workspace: str) -> list[bytes] | None:
+    """What differs from the last commit, by one process; None without a repository just here."""
+    only_here = {"GIT_CEILING_DIRECTORIES": os.path.dirname(workspace)}
+    listed = git_output(workspace, _STATUS, seconds=_SECONDS, variables=only_here)
+    return None if listed is None else [one[_BEFORE_PATH:] for one in listed.split(b"\0")]
+
+
+def _differing(workspace: str, ref: str) -> list[bytes] | None:
+    """What differs, for any commit and any place of the workspace in its repository."""
+    variables = None if ref.startswith("-") else filters_off(workspace)
+    if variables is None:
+        return None
+
+    def listed(*arguments: str) -> bytes | None:
+        return git_output(workspace, arguments, seconds=_SECONDS, variables=variables)
+
+    if ref == LAST_COMMIT and not head_commit(workspace):
+        everything = listed("ls-files", "-z", "--cached", *_UNTRACKED)
+        return None if everything is None else everything.split(b"\0")
+    tracked = listed(*_DIFFERENCES, ref, "--")
+    untracked = listed("ls-files", "-z", *_UNTRACKED)
+    if tracked is None or untracked is None:
+        return None
+    return (tracked + untracked).split(b"\0")
 
 
 def _refused(workspace: str, reason: str, ref: str) -> UsageError:

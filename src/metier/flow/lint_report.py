@@ -1,15 +1,14 @@
-"""Findings for reports: fingerprints, owners, and how many there are by rule."""
+"""Findings for reports: fingerprints and owners."""
 
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from metier.core.digests import sha256
 from metier.core.paths import is_inside
-from metier.findings import Severity
 from metier.storage.room import read_regular
 from metier.values.outcomes import Issue
 
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 _OWNERS_FILES = (".github/CODEOWNERS", ".gitlab/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS")
 """In the order in which they are looked for; the first counts."""
 _LARGEST_OWNERS = 3 * 1024 * 1024
-_ORDER: dict[Severity, int] = {"error": 0, "warning": 1, "info": 2}
 _NUMBER = r"[0-9][0-9,.]*"
 Key = tuple[str, str, str]
 """Path, code and message; the same after lines moved and figures changed."""
@@ -71,39 +69,6 @@ def fingerprints(reported: Sequence[Reported]) -> list[str]:
         text = "\0".join((*one.key, str(seen[one.key])))
         made.append(sha256(text.encode(errors="backslashreplace")).hexdigest()[:32])
     return made
-
-
-class RuleCount(NamedTuple):
-    code: str
-    severity: Severity
-    title: str
-    findings: int
-    files: int
-    fixable: int
-
-    def to_json(self) -> dict[str, str | int]:
-        return self._asdict()
-
-
-def by_rule(issues: Iterable[Issue]) -> list[RuleCount]:
-    """Counts for each rule: errors first, and the most findings first among equals."""
-    groups: dict[str, list[Issue]] = {}
-    for issue in issues:
-        groups.setdefault(issue.code, []).append(issue)
-    counts = [
-        RuleCount(
-            code, found[0].severity, found[0].finding.title, len(found),
-            len({issue.path for issue in found}), sum(issue.fixable for issue in found),
-        )
-        for code, found in groups.items()
-    ]  # fmt: skip
-    return sorted(counts, key=lambda one: (_ORDER[one.severity], -one.findings, one.code))
-
-
-def by_owner(reported: Iterable[Reported]) -> list[tuple[str, int]]:
-    """How many findings each owner has, most first; a finding can have several owners."""
-    counts = Counter(owner for one in reported for owner in one.owners)
-    return sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
 
 
 class Owners:

@@ -221,17 +221,18 @@ def resume_detached(agency: Agency, run_id: str, placement: Placement) -> Enqueu
     return Enqueued(run.run_id, name)
 
 
-def cancel_run(agency: Agency, run_id: str) -> None:
-    """Cancel a run on whichever machine it waits or executes."""
-    agency.cancel(run_id)
+def cancel_run(agency: Agency, run_id: str) -> bool:
+    """Cancel a run on whichever machine it waits or executes; whether any process executed it."""
+    was_executed = agency.cancel(run_id)
     if agency.state is None:
-        return
+        return was_executed
     try:
         with opened_queue(agency, "cancelling") as queue:
             queue.cancel(run_id)
     except ConfigError as error:
         if error.code != _NO_PACKAGE:  # then a worker drops it when its turn comes
             raise
+    return was_executed
 
 
 def queue_name(agency: Agency, placement: Placement, model: str) -> str:

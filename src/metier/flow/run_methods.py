@@ -58,6 +58,16 @@ class RunMethods:
             )
         )
 
+    def stream_resume(self, run_id: str, *, model: "str | Model" = "") -> "RunStream":
+        """`resume` as a stream of its events; `result` is set after the last one."""
+        from metier.flow.agent_powers import check_resume
+        from metier.flow.run_stream import RunStream
+
+        check_resume(run_id, model)
+        return RunStream(
+            lambda on_event: self.agency.resume(run_id, model=model, on_event=on_event)
+        )
+
     def run_sync(
         self,
         agent: "str | Agent",
@@ -76,13 +86,45 @@ class RunMethods:
             ),
         )
 
+    async def resume(
+        self, run_id: str, *, model: "str | Model" = "", on_event: "OnEvent | None" = None
+    ) -> "RunResult":
+        """Resume a run without repeating steps that succeeded; if all did, its stored result.
+
+        `model` replaces that of the run and of its agents. A run that was started with an object
+        needs one again. Raises `NotFoundError`, `TrustError`, and `UsageError` for a run that
+        cannot be resumed.
+        """
+        return await self.agency.resume(run_id, model=model, on_event=on_event)
+
     def resume_sync(
-        self, run_id: str, *, model: "Model | None" = None, on_event: "OnEvent | None" = None
+        self, run_id: str, *, model: "str | Model" = "", on_event: "OnEvent | None" = None
     ) -> "RunResult":
         """`resume` for scripts without an event loop. Raises `UsageError` inside one."""
         return _completed(
             "resume", lambda: self.agency.resume(run_id, model=model, on_event=on_event)
         )
+
+    def cancel(self, run_id: str) -> bool:
+        """Cancel a run, whichever process executes it; whether one did. It can be resumed.
+
+        A run that has ended stays as it is. Raises `NotFoundError`.
+        """
+        from metier.flow.queueing import cancel_run
+
+        check_text("run_id", run_id)
+        self.store.require_open()
+        return cancel_run(self.agency, run_id)
+
+    def allow_tools(self, *names: str) -> None:
+        """Give tools consent for as long as the catalog is open, as `--allow-tool` does for a run.
+
+        Commands and functions of the settings need it, tools of MCP servers (`SERVER__TOOL`), and
+        functions with `@tool(needs_consent=True)`.
+        """
+        for name in names:
+            check_text("names", name, "catalog.allow_tools('one', 'another')")
+        self.agency.consent.update(names)
 
     def runs(
         self, *, state: "RunState | None" = None, agent: str = "", text: str = "", limit: int = 50

@@ -131,13 +131,18 @@ class RunServices(KnownAgents):
         tools: ToolExecutor,
         consent: Consent,
         named_model: Callable[[str], Model],
+        given_model: Model | None = None,
     ) -> None:
-        """`tools` are those of all agents, and `named_model` finds a model by the settings."""
+        """`tools` are those of all agents, and `named_model` finds a model by the settings.
+
+        `given_model` replaces every other.
+        """
         super().__init__(catalog, dict(added))
         self._secret = secret
         self._tools = tools
         self._consent = consent
         self._named_model = named_model
+        self._given_model = given_model
         self._executors: dict[str, ToolExecutor] = {}
 
     def tools_of(self, agent_id: str) -> ToolExecutor:
@@ -148,7 +153,9 @@ class RunServices(KnownAgents):
         return self._executors[agent_id]
 
     def model(self, name: str, agent_id: str = "") -> Model:
-        """The object that the agent was made with, if it has that name; else a named model."""
+        """The given model, else the object of that name that the agent has, else a named one."""
+        if self._given_model is not None:
+            return self._given_model
         added = self.added.get(agent_id)
         own = added.agent.own_model if added is not None else None
         return own if own is not None and own.name == name else self._named_model(name)

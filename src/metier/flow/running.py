@@ -96,8 +96,13 @@ class Agency(KnownAgents):
         counts = self._is_reviewed if is_reviewed is None else is_reviewed
         return counts and consented(tool, agent_id, config, trust)
 
-    def services(self, *, is_reviewed: bool = True) -> RunServices:
-        """What a run needs that starts now, with the agents that are known now."""
+    def services(
+        self, *, is_reviewed: bool = True, given_model: Model | None = None
+    ) -> RunServices:
+        """What a run needs that starts now, with the agents that are known now.
+
+        `given_model` replaces every other.
+        """
 
         def consent(tool: Tool, _args: object, context: ToolContext) -> bool:
             return self.is_allowed(tool.name, context.agent_id, is_reviewed=is_reviewed)
@@ -106,7 +111,7 @@ class Agency(KnownAgents):
             return self.model(name)
 
         return RunServices(
-            self._catalog, self._secret, self.added, self.tools, consent, named_model
+            self._catalog, self._secret, self.added, self.tools, consent, named_model, given_model
         )
 
     @cached_property
@@ -217,23 +222,23 @@ class Agency(KnownAgents):
         return self._catalog.documents_digest() if self._is_shared else ""
 
     async def resume(
-        self, run_id: str, *, model: Model | None = None, on_event: OnEvent | None = None
+        self, run_id: str, *, model: str | Model = "", on_event: OnEvent | None = None
     ) -> RunResult:
-        check_resume(run_id, on_event)
+        check_resume(run_id, model, on_event)
         self._catalog.require_trust("resuming a run")
         run = self.store.run(run_id)
         now = self.profile(run.agent_id)
         profile = AgentProfile.of(run.profile)
         self.check_stored(profile)
-        services = self.services(is_reviewed=self._is_reviewed)
-        with using(model) if model is not None else contextlib.nullcontext():
-            async with self._servers(services, profile):
-                return await self.runner.resume(
-                    run_id,
-                    limits=now.limits if now is not None else None,
-                    on_event=self.redacted(on_event),
-                    services=services,
-                )
+        given = self._named(model) if isinstance(model, str) else model
+        services = self.services(is_reviewed=self._is_reviewed, given_model=given)
+        async with self._servers(services, profile):
+            return await self.runner.resume(
+                run_id,
+                limits=now.limits if now is not None else None,
+                on_event=self.redacted(on_event),
+                services=services,
+            )
 
     async def fork(
         self,
@@ -323,6 +328,9 @@ class Agency(KnownAgents):
         """The model of that name, else the default of the settings, else the offline model."""
         settings = self._catalog.config.models
         return model_for(name or settings.default or "offline", settings=settings.providers)
+
+    def _named(self, name: str) -> Model | None:
+        return self.model(name) if name else None
 
     def price(self, name: str) -> Price | None:
         """What a model costs, if that is known."""

@@ -31,9 +31,9 @@ _TOP_LEVEL = re.compile(r"([A-Za-z_][\w.-]*[ \t]*:[ \t]++)(.*\S)[ \t]*$")
 _NESTED = re.compile(r"([ \t]*+(?:-[ \t]++)?(?:[\w.-]++[ \t]*+:[ \t]++)?)([^\s'\"|>#\[{].*)$")
 _ENTRY = re.compile(
     r"([ ]++)([\w.-]++)([ \t]*+:[ \t]++)"
-    r"(-?[0-9]++(?:\.[0-9]++)?(?:-[0-9]++-[0-9]++)?)([ \t]*+(?:#.*)?)$"
+    r"(-?[0-9]++(?:\.[0-9]++)?(?:-[0-9]++-[0-9]++)?|true|false)([ \t]*+(?:#.*)?)$"
 )
-"""A number or a date as the value of a key."""
+"""A number, a date or a flag as the value of a key."""
 _NAME = re.compile(r"(name[ \t]*+:[ \t]++)(.*)$")
 
 
@@ -100,7 +100,7 @@ def with_quoted_scalar(raw: bytes, issue: Issue, _context: Context) -> bytes:
 
 
 def with_text_metadata(raw: bytes, _issue: Issue, context: Context) -> bytes:
-    """Put the numbers and dates directly below `metadata` in quotes."""
+    """Put the numbers, dates and flags directly below `metadata` in quotes."""
     metadata = context.data.get("metadata")
     lines = Lines(decoded(raw))
     span = lines.find("metadata")
@@ -109,8 +109,7 @@ def with_text_metadata(raw: bytes, _issue: Issue, context: Context) -> bytes:
     for number in range(span[0] + 1, span[1]):
         match = _ENTRY.match(lines[number])
         value = metadata.get(match[2]) if match else None
-        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        if match and (is_number or value == match[4]):
+        if match and (isinstance(value, (int, float)) or value == match[4]):
             entry = f"{match[1]}{match[2]}{match[3]}{quoted(match[4])}{match[5]}"
             lines.replace(number, number + 1, [entry])
     return encoded(lines.text())

@@ -182,6 +182,8 @@ def _rule(source: _Source) -> Iterator[Imported | NotImported]:
     yield Imported(source.skill_file, text, mapped, (*left, *others), notes)
 
 
+_NUMBERING = re.compile(r"^(?:[0-9]+-)+")
+"""As in "2.1 Tests": an id begins with a letter."""
 _OF_RULES = ("description", "globs", "alwaysApply")
 
 
@@ -195,9 +197,12 @@ def _sections(source: _Source) -> Iterator[Imported | NotImported]:
     """Each section of an AGENTS.md is an ability."""
     before, *sections = _split(source.body)
     for title, text in sections:
-        name = slug(title)[:LONGEST_NAME].strip("-")
-        if not name or not name[0].isalpha() or not text:
-            yield NotImported(f"section '{title}' has no text, or no name that an ability can have")
+        name = _NUMBERING.sub("", slug(title))[:LONGEST_NAME].strip("-")
+        if not text:
+            yield NotImported(f"section '{title}' has no text")
+            continue
+        if not name or not name[0].isalpha():
+            yield NotImported(f"section '{title}' gives no id: begin its heading with a-z")
             continue
         tags = list(dict.fromkeys(word.lower() for word in _WORD.findall(title)))[:_MOST_TAGS]
         head: dict[str, Any] = {"abilityId": name, "displayName": title[:200]}

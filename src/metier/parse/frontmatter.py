@@ -330,28 +330,21 @@ def _line_of(text: str, number: int) -> str:
     return "".join(text.split("\n")[number : number + 1])
 
 
-class _Chunk(NamedTuple):
-    key: str
-    line: int
-    text: str
-    value: str
-
-
 def _by_lines(parts: _Parts, path: str, issues: list[Issue]) -> Matter:
     """Each top-level key by itself: as YAML if it parses, else as its text."""
     data: dict[str, Any] = {}
     lines: dict[str, int] = {}
     unread: set[str] = set()
-    for chunk in _chunks(parts.yaml):
-        if chunk.key in data:
-            message = f"key '{chunk.key}' appears twice; the first one counts"
-            issues.append(_issue("FM105", message, path, chunk.line + parts.yaml_line))
+    for key, line, text, plain in _keys_in(parts.yaml):
+        if key in data:
+            message = f"key '{key}' appears twice; the first one counts"
+            issues.append(_issue("FM105", message, path, line + parts.yaml_line))
             continue
-        lines[chunk.key] = chunk.line + parts.yaml_line
-        value = _chunk_value(chunk)
+        lines[key] = line + parts.yaml_line
+        value = _value_of(key, text)
         if value is None:
-            unread.add(chunk.key)
-        data[chunk.key] = value[0] if value is not None else _without_quotes(chunk.value)
+            unread.add(key)
+        data[key] = value[0] if value is not None else _without_quotes(plain)
 
     def position(key_path: KeyPath) -> tuple[int, int]:
         return (lines.get(str(key_path[0]), 1) if key_path else 1), 1
@@ -359,7 +352,8 @@ def _by_lines(parts: _Parts, path: str, issues: list[Issue]) -> Matter:
     return Matter(data, parts.body, parts.body_line, position, frozenset(unread))
 
 
-def _chunks(yaml: str) -> Iterator[_Chunk]:
+def _keys_in(yaml: str) -> Iterator[tuple[str, int, str, str]]:
+    """Each key at the top: its name, its line, all of its text, and the text of its value."""
     lines = yaml.split("\n")
     keys = [
         (number, key)
@@ -371,20 +365,20 @@ def _chunks(yaml: str) -> Iterator[_Chunk]:
     ):
         own = lines[start:end]
         value = " ".join([own[0][key.end() :].strip(), *map(str.strip, own[1:])]).strip()
-        yield _Chunk(key[1], start, "\n".join(own), value)
+        yield key[1], start, "\n".join(own), value
 
 
-def _chunk_value(chunk: _Chunk) -> tuple[Any] | None:
+def _value_of(key: str, text: str) -> tuple[Any] | None:
     """The value of a key, in a tuple; None if it is not valid YAML."""
     from metier.core.indentation import with_spaces
     from metier.parse.yaml import YamlRejectedError, load_yaml
 
     try:
-        value = load_yaml(with_spaces(chunk.text) or chunk.text).value
+        value = load_yaml(with_spaces(text) or text).value
     except YamlRejectedError:
         return None
-    if isinstance(value, dict) and len(value) == 1 and chunk.key in value:
-        return (value[chunk.key],)
+    if isinstance(value, dict) and len(value) == 1 and key in value:
+        return (value[key],)
     return None
 
 

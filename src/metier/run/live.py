@@ -126,7 +126,7 @@ class LiveRun:
 
     def _obstacle(self) -> Failure | None:
         """Why no step may begin, if something that steps need is not there."""
-        missing = missing_tools(self.profile, self.plan, self.services)
+        missing = missing_tools(self.run, self.profile, self.plan, self.services)
         return missing or unknown_model(self.run, self.profile, self.ledger.records, self.services)
 
     async def _forward(self) -> Failure | None:

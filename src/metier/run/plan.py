@@ -176,8 +176,10 @@ def ready(profile: AgentProfile, execution: Execution | None = None) -> Workflow
 # What must be there before the first step begins: the tools and the models of all steps
 
 
-def missing_tools(profile: AgentProfile, plan: Workflow, services: Services) -> Failure | None:
-    """Why a run cannot begin: the agent, or a delegate, names an unknown tool."""
+def missing_tools(
+    run: RunRecord, profile: AgentProfile, plan: Workflow, services: Services
+) -> Failure | None:
+    """Why a run cannot go on: the agent, or a delegate, names an unknown tool."""
     named = {profile.agent_id: plan.named}
     waiting = list(plan.delegates)
     for target in waiting:
@@ -189,19 +191,23 @@ def missing_tools(profile: AgentProfile, plan: Workflow, services: Services) -> 
         tools = services.tools_of(agent_id)
         missing = [name for name in names if not tools.is_tool_available(name)]
         if missing:
-            return _missing(agent_id, missing, tools)
+            is_gone = run.epoch > 1 and services.profile(agent_id) is None
+            return _missing(agent_id, missing, tools, _ADD_FIRST if is_gone else "")
     return None
 
 
-def _missing(agent_id: str, missing: Sequence[str], tools: ToolExecutor) -> Failure:
+_ADD_FIRST = "if the agent is written in Python, add it first: catalog.add(agent)"
+
+
+def _missing(agent_id: str, missing: Sequence[str], tools: ToolExecutor, hint: str) -> Failure:
     quoted = [f"'{one}'" for one in missing]
     listed = " and ".join(filter(None, (", ".join(quoted[:-1]), quoted[-1])))
     what = "tool" if len(missing) == 1 else "tools"
     verb = "does" if len(missing) == 1 else "do"
     message = f"agent '{agent_id}' names the {what} {listed}, which {verb} not exist"
-    known = [spec.name for spec in tools.specs()]
     set_up = f"set it up as [tools.{missing[0]}] in metier.toml, or give the agent such a function"
-    return Failure("TOOL_NOT_FOUND", message, hint=did_you_mean(missing[0], known, set_up))
+    meant = did_you_mean(missing[0], tools.names(), hint or set_up)
+    return Failure("TOOL_NOT_FOUND", message, hint=meant)
 
 
 _PASS_AGAIN = "if it was an object, pass it again: resume(run_id, model=…)"

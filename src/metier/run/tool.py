@@ -9,6 +9,7 @@ from datetime import date, time, timedelta
 from decimal import Decimal
 from enum import Enum
 from pathlib import Path
+from types import SimpleNamespace
 from typing import (
     Any,
     Literal,
@@ -16,6 +17,7 @@ from typing import (
     NotRequired,
     TypeVar,
     get_args,
+    get_type_hints,
     overload,
 )
 from uuid import UUID
@@ -244,7 +246,7 @@ def function_tool(
     return Tool(
         name=str(name or getattr(inner, "__name__", "")),
         description=_summary(inner) if description is None else description,
-        schema=_schema(adapter, parameters, _parameter_texts(inner)),
+        schema=_schema(fn, adapter, parameters),
         prepare=_prepare(adapter),
         call=_caller(fn, lambda given, more: fn(**given, **more), slot),
         timeout=timeout,
@@ -292,9 +294,28 @@ def _parameters(fn: Function) -> dict[str, inspect.Parameter]:
     if not callable(fn):
         raise UsageError(f"{described(fn)} is not callable, so it is not a tool")
     try:
-        return dict(inspect.signature(fn, eval_str=True).parameters)
+        found = inspect.signature(fn, eval_str=True).parameters
+        types = _resolved(fn, {name: one.annotation for name, one in found.items()})
     except (NameError, TypeError, ValueError, SyntaxError, AttributeError) as error:
-        raise UsageError(f"the signature of {_named(fn)} cannot be read: {error}") from None
+        hint = "import it at runtime too: the schema is made of the types"
+        raise UsageError(
+            f"the signature of {_named(fn)} cannot be read: {error}",
+            hint=hint if isinstance(error, NameError) else "",
+        ) from None
+    parameters = {name: one.replace(annotation=types[name]) for name, one in found.items()}
+    first = next(iter(parameters.values()), None)
+    if first is not None and first.name == "self" and first.annotation is first.empty:
+        hint = "give the method of an object: tools=[shop.order_status]"
+        raise UsageError(f"{_named(fn)} is a method without its object", hint=hint)
+    return parameters
+
+
+def _resolved(fn: Function, annotations: dict[str, Any]) -> dict[str, Any]:
+    """The annotations without names in quotes, as in `list["Order"]`. Raises `NameError`."""
+    inner = inspect.unwrap(_documented(fn))
+    code = inner if hasattr(inner, "__globals__") else type(inner).__call__
+    names = getattr(code, "__globals__", {})
+    return get_type_hints(SimpleNamespace(__annotations__=annotations), names, include_extras=True)
 
 
 def _named(fn: Function) -> str:
@@ -341,15 +362,19 @@ def _adapter(fn: Function, parameters: Mapping[str, inspect.Parameter]) -> Any:
 
 
 def _schema(
-    adapter: Any, parameters: Mapping[str, inspect.Parameter], texts: Mapping[str, str]
+    fn: Function, adapter: Any, parameters: Mapping[str, inspect.Parameter]
 ) -> dict[str, Any]:
     from pydantic.errors import PydanticUserError
 
+    texts = _parameter_texts(_documented(fn))
     try:
         schema: dict[str, Any] = adapter.json_schema()
     except PydanticUserError as error:
         said = str(error).splitlines()[0]
-        raise UsageError(f"there is not a JSON Schema for a parameter: {said}") from None
+        if error.code == "class-not-fully-defined":
+            said = "its type needs another that is not defined"
+        message = f"there is no JSON Schema for a parameter of {_named(fn)}: {said}"
+        raise UsageError(message) from None
     schema.pop("title", None)
     for name, entry in schema.get("properties", {}).items():
         entry.pop("title", None)

@@ -71,6 +71,7 @@ class ToolExecutor:
         """An executor of these tools, then of those here, also of what is added here later."""
         made = ToolExecutor(consent=consent)
         made._tools = ChainMap(dict(tools), self._tools)
+        made._functions = self._functions
         return made
 
     def add_function(self, name: str, load: Callable[[], Tool]) -> None:
@@ -111,6 +112,10 @@ class ToolExecutor:
     def is_tool_available(self, name: str, agent_tools: Collection[str] | None = None) -> bool:
         """Whether there is such a tool, and `agent_tools` lists it."""
         return name in self._tools and (agent_tools is None or name in agent_tools)
+
+    def names(self) -> list[str]:
+        """All tools, also functions that are not loaded yet."""
+        return [*self._tools, *self._functions]
 
     def specs(self, names: Iterable[str] | None = None) -> list[ToolSpec]:
         """These tools, or all, as a model sees them; unknown names are ignored."""
@@ -178,8 +183,8 @@ class ToolExecutor:
             agreed, why = False, f" (asking failed: {_text(error)})"
         if not agreed:
             raise ToolError(
-                f"'{tool.name}' needs consent{why}: run with --allow-tool {tool.name}, or allow it "
-                "in your own settings",
+                f"'{tool.name}' needs consent{why}: run with --allow-tool {tool.name} (in Python "
+                f"catalog.allow_tools('{tool.name}')), or allow it in your own settings",
                 code="TOOL_PERMISSION_DENIED",
             )
 

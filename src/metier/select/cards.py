@@ -3,11 +3,9 @@
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
-import numpy as np
-from numpy.typing import NDArray
-
+from metier.core.arrays import Arrays, Floats, Places, arrays_for
 from metier.core.budget import CountTokens, count_tokens, fit
 from metier.core.keywords import KeywordFinder
 from metier.core.relevance import (
@@ -37,7 +35,6 @@ from metier.values.selection import Scored
 from metier.values.settings_tables import CapabilitiesConfig
 
 Scorer = Callable[[Card, SelectionContext], float]
-Counts = NDArray[np.int64]
 MOST_PASSED_OVER = 20
 _NEARLY = 1e-9
 _registered: dict[str, Scorer] = {}
@@ -95,11 +92,18 @@ class CardIndex:
             for card in self.cards
         ]
         self._finder = KeywordFinder(numbers)
-        self._sizes = np.array([len(keyword) for keyword in self._keywords], dtype=np.intp)
-        self._flat = np.array([one for some in self._keywords for one in some], dtype=np.intp)
-        self._starts = self._sizes.cumsum() - self._sizes
-        self._owner = np.arange(len(self.cards)).repeat(self._sizes)
-        self._thresholds = np.array([card.confidence_threshold for card in self.cards])
+        self._count = sum(map(len, self._keywords))
+        self._work = 0
+        self._columns: _Columns | None = None
+
+    def _table(self) -> "_Columns":
+        """The cards in plain arrays, until so much was asked that it pays to load numpy."""
+        self._work += self._count
+        arrays = arrays_for(self._work)
+        if self._columns is None or self._columns.arrays is not arrays:
+            thresholds = [card.confidence_threshold for card in self.cards]
+            self._columns = _Columns.of(arrays, self._keywords, thresholds)
+        return self._columns
 
     def choose(
         self,
@@ -145,12 +149,13 @@ class CardIndex:
             raise UsageError(f"no scorer is called '{config.scorer}'", hint=f"known: {known}")
         if not context.recent_messages:
             return [_as_scored(card, without_messages(card.priority)) for card in self.cards], []
-        hits = self._hits(folded_text(context.recent_messages), config.scorer)
+        table = self._table()
+        hits = self._hits(table, folded_text(context.recent_messages), config.scorer)
         formula = SCORERS[config.scorer]
         return [
             _as_scored(self.cards[place], formula(hits[start : start + size].tolist()))
-            for place in self._likely(hits, config)
-            for start, size in [(self._starts[place], self._sizes[place])]
+            for place in self._likely(table, hits, config)
+            for start, size in [(table.starts[place], table.sizes[place])]
         ], []
 
     def _with_evidence(
@@ -163,41 +168,36 @@ class CardIndex:
             for key, score in (known | added).items()
         ]
 
-    def _hits(self, text: str, scorer: str) -> Counts:
+    def _hits(self, table: "_Columns", text: str, scorer: str) -> Places:
         """How often each keyword of each card occurs in `text`, card by card."""
+        arrays = table.arrays
         matches = [match_for(scorer, card.match) for card in self.cards]
-        by_match: dict[str, Counts] = {}
+        by_match: dict[str, Places] = {}
         for match, find in (("substring", self._finder.count), ("word", self._finder.count_alone)):
-            counts = np.zeros(len(self._finder.keywords), dtype=np.int64)
+            counts = arrays.zeros(len(self._finder.keywords), dtype=arrays.intp)
             if match in matches:
                 for keyword, count in find(text).items():
                     counts[keyword] = count
-            by_match[match] = counts[self._flat]
-        is_word = np.array([match == "word" for match in matches], dtype=bool)
-        hits: Counts = np.where(is_word[self._owner], by_match["word"], by_match["substring"])
-        return hits
+            by_match[match] = counts[table.keywords]
+        is_word = arrays.array([match == "word" for match in matches], dtype=bool)
+        hits = arrays.where(is_word[table.owner], by_match["word"], by_match["substring"])
+        return cast(Places, hits)
 
-    def _likely(self, hits: Counts, config: CapabilitiesConfig) -> list[int]:
+    def _likely(self, table: "_Columns", hits: Places, config: CapabilitiesConfig) -> list[int]:
         """Indexes of the cards that may be chosen and of the best of the others.
 
         By a fast, slightly inexact score; cards near a threshold are included.
         """
-        total, sizes = len(self.cards), np.maximum(1, self._sizes)
-        if config.scorer != "spec":
-            rough = np.bincount(self._owner, 1 - 2.0**-hits, minlength=total) / sizes
-        else:
-            ratio = np.bincount(self._owner, hits > 0, minlength=total) / sizes
-            density = np.minimum(np.bincount(self._owner, hits, minlength=total) / FULL_DENSITY, 1)
-            rough = RATIO_WEIGHT * ratio + DENSITY_WEIGHT * density
+        rough = table.rough(hits, config.scorer)
         threshold = config.confidence_threshold
-        limits = self._thresholds if threshold is None else threshold
+        limits = table.thresholds if threshold is None else threshold
         wanted = rough >= limits - _NEARLY
         named = (*config.force_include, *config.exclude)
         wanted[[self._places[key] for key in named if key in self._places]] = True
-        others = np.flatnonzero(~wanted & (rough > 0))
-        falling = np.argsort(-rough[others].round(DECIMALS), kind="stable")
+        others = table.arrays.flatnonzero(~wanted & (rough > 0))
+        falling = (-rough[others].round(DECIMALS)).argsort(kind="stable")
         best = others[falling[:MOST_PASSED_OVER]]
-        return sorted([*np.flatnonzero(wanted).tolist(), *best.tolist()])
+        return sorted([*table.arrays.flatnonzero(wanted).tolist(), *best.tolist()])
 
     def _by(
         self, custom: Scorer, context: SelectionContext
@@ -214,6 +214,42 @@ class CardIndex:
                 message = f"the scorer failed for card '{card.id}': {error}"
                 issues.append(Issue("CARD_SCORER_FAILED", message, card.path))
         return scored, issues
+
+
+class _Columns(NamedTuple):
+    """The keywords of all cards, card by card."""
+
+    arrays: Arrays
+    keywords: Places
+    """By number."""
+    owner: Places
+    """The card of each keyword."""
+    sizes: Places
+    """How many keywords each card has."""
+    starts: Places
+    """Where those of each card begin."""
+    thresholds: Floats
+
+    @classmethod
+    def of(
+        cls, arrays: Arrays, keywords: Sequence[Sequence[int]], thresholds: Sequence[float]
+    ) -> "_Columns":
+        flat = arrays.array([one for some in keywords for one in some], dtype=arrays.intp)
+        sizes = arrays.array([len(some) for some in keywords], dtype=arrays.intp)
+        owner = arrays.arange(len(keywords)).repeat(sizes)
+        limits = arrays.array(thresholds, dtype=arrays.float64)
+        return cls(arrays, flat, owner, sizes, sizes.cumsum() - sizes, limits)
+
+    def rough(self, hits: Places, scorer: str) -> Floats:
+        """About the score of each card, from how often each keyword occurs."""
+        arrays, total = self.arrays, len(self.sizes)
+        sizes = arrays.maximum(1, self.sizes)
+        if scorer != "spec":
+            found = arrays.bincount(self.owner, 1 - 2.0**-hits, minlength=total)
+            return cast(Floats, found / sizes)
+        ratio = arrays.bincount(self.owner, hits > 0, minlength=total) / sizes
+        density = arrays.bincount(self.owner, hits, minlength=total) / FULL_DENSITY
+        return cast(Floats, RATIO_WEIGHT * ratio + DENSITY_WEIGHT * arrays.minimum(density, 1))
 
 
 def _as_scored(card: Card, score: float) -> Scored[Card]:

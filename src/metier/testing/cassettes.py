@@ -98,7 +98,8 @@ def _json(value: Any) -> str:
 def _without_keys(text: str) -> str:
     for name, value in os.environ.items():
         if len(value) >= _SHORTEST_KEY and name.upper().endswith(_KEY_NAMES):
-            text = text.replace(value, SECRET)
+            for key in (json.dumps(value, ensure_ascii=False)[1:-1], value):
+                text = text.replace(key, SECRET)
     return text
 
 

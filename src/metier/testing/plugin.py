@@ -1,7 +1,9 @@
 """The pytest plugin: fixtures for tests of skills and agents."""
 
+import re
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from hashlib import sha256
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 import pytest
@@ -39,21 +41,41 @@ def metier_workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> "Iterat
 def metier_cassette(
     request: pytest.FixtureRequest,
 ) -> "Iterator[Callable[[Callable[[], Model]], RecordedModel]]":
-    """`metier_cassette(lambda: model)`: replies from `cassettes/TEST.json` beside the test.
+    """`metier_cassette(lambda: model)`: replies from `cassettes/FILE.TEST.json` beside the test.
 
-    With --metier-record, the model is made and asked, and its replies are recorded.
+    With --metier-record, the model is made and asked, and its replies are recorded. A second model
+    of a test has a cassette of its own.
     """
     from metier.testing.cassettes import RecordedModel
 
     folder = request.path.parent / "cassettes"
-    path = folder / f"{request.path.stem}.{request.node.name}.json"
     opened: list[RecordedModel] = []
 
     def recorded(model: "Callable[[], Model]") -> RecordedModel:
         is_recording = request.config.getoption("--metier-record")
+        path = folder / _cassette_file(request.node.nodeid, len(opened))
         opened.append(RecordedModel(path, model() if is_recording else None))
         return opened[-1]
 
     yield recorded
     for one in opened:
         one.close()
+
+
+def _cassette_file(test: str, number: int) -> str:
+    """`FILE.TEST.json`, with the class of the test if it has one, and `.2` for its second model.
+
+    Whatever cannot be in the name of a file becomes `-`, and a digest tells such tests apart.
+    """
+    file, _, name = test.partition("::")
+    whole = f"{PurePath(file).stem}.{name.replace('::', '.')}"
+    safe = re.sub(r"[^\w.,=+@()\[\] -]", "-", whole)[:_LONGEST_NAME]
+    parts = [safe]
+    if safe != whole:
+        parts.append(sha256(whole.encode()).hexdigest()[:8])
+    if number:
+        parts.append(str(number + 1))
+    return ".".join([*parts, "json"])
+
+
+_LONGEST_NAME = 150

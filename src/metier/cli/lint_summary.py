@@ -1,0 +1,62 @@
+"""The last line of `metier lint`: how many files and findings there are."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from metier.core.text import counted
+from metier.findings import SECURITY_CODES
+from metier.flow.lint_report import has_repair
+from metier.flow.linted import Linted
+from metier.values.outcomes import Issue
+
+SEVERITIES = {"error": "error", "warning": "warning", "info": "note"}
+"""Severities → what people read."""
+
+
+def summary(
+    linted: Linted,
+    issues: Sequence[Issue],
+    hidden: Sequence[Issue],
+    *,
+    new: bool = False,
+    unsafe: bool = False,
+) -> str:
+    """How many files and findings there are, in one line; `new`: the known ones are left out.
+
+    `hidden` are notes, of which those about security are counted too.
+    """
+    if not linted.files:
+        return "nothing to check: no skill, ability, card or agent found"
+    parts = [_counts(issues, linted.files, "new " if new else "")]
+    if linted.excluded:
+        parts.append(f"{len(linted.excluded):,} excluded")
+    fixable = sum(issue.fixable for issue in issues)
+    more = 0 if unsafe else sum(map(_may_need_unsafe, issues))
+    if fixable:
+        parts.append(f"{fixable:,} can be repaired with --fix{' --unsafe' if unsafe else ''}")
+    if more:
+        alone = f"--fix --unsafe repairs up to {more:,}"
+        parts.append(f"up to {more:,} more with --fix --unsafe" if fixable else alone)
+    if hidden:
+        security = sum(issue.code.startswith(SECURITY_CODES) for issue in hidden)
+        about = f", {security:,} of them about security" if security else ""
+        parts.append(f"{counted(len(hidden), 'note')} hidden{about} (--notes)")
+    return "; ".join(parts)
+
+
+def _may_need_unsafe(issue: Issue) -> bool:
+    """Whether a finding that is left alone may be repaired with --unsafe."""
+    return issue.left_alone and issue.needs_unsafe and has_repair(issue)
+
+
+def _counts(issues: Sequence[Issue], files: int, new: str) -> str:
+    if not issues:
+        return f"{counted(files, 'file')} checked, no {new}problems found"
+    by: Counter[str] = Counter(issue.severity for issue in issues)
+    found = [
+        counted(by[severity], f"{new}{word}")
+        for severity, word in SEVERITIES.items()
+        if by[severity]
+    ]
+    affected = len({issue.path for issue in issues})
+    return f"{counted(files, 'file')} checked: {', '.join(found)} in {counted(affected, 'file')}"
