@@ -360,7 +360,10 @@ def test_a_damaged_baseline_is_not_replaced_and_the_hint_says_what_to_do(
 ) -> None:
     file = mixed.write("known.json", text)
     result = lint("--baseline", "known.json", "--write-baseline")
-    assert (result.code, "hint: restore it from version control, or name another FILE" in result.err) == (2, True)
+    assert (
+        result.code,
+        "hint: restore it from version control, or name another FILE" in result.err,
+    ) == (2, True)
     assert file.read_text() == text
 
 
