@@ -4,25 +4,21 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from conftest import Workspace
 from mcp_served import example, own_home
 from metier.catalog import Catalog
-from metier.config import Config
-from metier.errors import UsageError
 from metier.flow.usage_kept import kept_with
 from metier.flow.usage_sessions import SessionUse
 from metier.hosts.events import Fired
 from metier.storage.places import state_room
 from metier.web.app import all_actions, all_pages
 from metier.web.marking import marked_words
-from metier.web.page import View
 from metier.web.pictures import Part, columns, sparkline, stacked
 from metier.web.query import Query, address
-from metier.web.table import Column, table_of
-from metier.web.table_html import rows_html
 from web_served import Inspected, inspected
 
 QUERIES = {
@@ -256,6 +252,20 @@ def test_a_facet_links_to_its_addition_and_removal(site: Inspected) -> None:
 
 
 @pytest.mark.parametrize(
+    ("chosen", "command"),
+    [
+        ({"state": "excluded"}, "metier list skills --excluded"),
+        ({"state": "shadowed", "search": "log"}, "metier list skills --search=log --shadowed"),
+        ({"state": "excluded", "search": "log"}, "metier list skills --search=log"),
+    ],
+)
+def test_the_command_of_the_catalog_takes_over_its_filters(
+    site: Inspected, chosen: dict[str, Any], command: str
+) -> None:
+    assert f"<code>{command}</code>" in site.page("/catalog", **chosen)
+
+
+@pytest.mark.parametrize(
     "query", ["kind=nothing", "finding=XX999", "host=nobody", "state=%27%20OR%201=1"]
 )
 def test_a_value_that_no_document_has_finds_nothing(site: Inspected, query: str) -> None:
@@ -372,45 +382,6 @@ def test_pages_cannot_write_to_the_catalog(workspace: Workspace) -> None:
 # The parts of pages
 
 
-def view_of(query: str) -> View:
-    with Catalog.open(config=Config(host_folders=False)) as catalog:
-        items = [tuple(one.split("=")) for one in query.split("&") if one]
-        return View(catalog=catalog, query=Query(items), page="x")  # type: ignore[arg-type]
-
-
-ROWS = [{"name": f"n{number:02}", "size": number} for number in range(12)]
-COLUMNS = [Column("name", "Name"), Column("size", "Size", "number")]
-
-
-def test_a_table_filters_sorts_and_pages_by_the_address() -> None:
-    table = table_of(view_of("sort=-size&size=5&page=2"), COLUMNS, ROWS)
-    assert [row["size"] for row in table.rows] == [6, 5, 4, 3, 2]
-    assert (table.first, table.last, table.total, table.pages) == (6, 10, 12, 3)
-    assert table.sort_link(COLUMNS[1]) == "/x?size=5&sort=size"
-    assert table.page_link(3) == "/x?sort=-size&size=5&page=3"
-    found = table_of(view_of("filter=N03"), COLUMNS, ROWS)
-    assert [row["name"] for row in found.rows] == ["n03"]
-    with pytest.raises(UsageError):
-        table_of(view_of("sort=nothing"), COLUMNS, ROWS)
-
-
-def test_numbers_of_a_column_have_as_many_digits_as_it_says() -> None:
-    view = View(catalog=None, query=Query(), page="things")  # type: ignore[arg-type]
-    column = Column("share", "Share", "number", digits=2)
-    rows = [{"share": share} for share in (0.5, 0.125, None)]
-    html = rows_html(table_of(view, [column], rows))
-    assert re.findall(r">([^<>]*)</td>", html) == ["0.50", "0.12", ""]
-
-
-def test_two_tables_on_a_page_do_not_share_their_parameters() -> None:
-    view = view_of("a.sort=-size&b.page=2")
-    first = table_of(view, COLUMNS, ROWS, name="a")
-    second = table_of(view, COLUMNS, ROWS, name="b", size=5)
-    assert first.rows[0]["size"] == 11
-    assert second.rows[0]["size"] == 5
-    assert "b.page=2" in first.sort_link(COLUMNS[0])
-
-
 def test_pictures_have_a_text_and_no_style() -> None:
     drawn = [
         stacked([Part("<b>", 1), Part("two", 2)], 4, mark=2.5, label="sum"),
@@ -424,6 +395,8 @@ def test_pictures_have_a_text_and_no_style() -> None:
         assert "style=" not in one
         assert "<b>" not in one
     assert "<span>mon</span><span>highest 1</span><span>tue</span>" in drawn[1]
+    heights = re.findall(r'<rect class="(\w+)" [^>]* height="([\d.]+)"', drawn[1])
+    assert heights == [("ground", "1"), ("t1", "48.00"), ("ground", "1"), ("t1", "0.00")]
     assert "sum: &lt;b&gt; 1, two 2; threshold 2.50" in drawn[0]
 
 

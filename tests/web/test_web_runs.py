@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import signal
 import subprocess
 import urllib.request
@@ -98,6 +99,7 @@ def test_runs_are_listed_filtered_and_sorted_by_the_database(agents: Agents) -> 
         rows = made.json("/runs.json")["runs"]["rows"]
         assert [one["task"] for one in rows] == ["second task", "first task"]
         assert [one["state"] for one in rows] == ["failed", "succeeded"]
+        assert len(re.findall(r'data-of="Took">\d+ ms<', made.page("/runs"))) == 2
         found = made.json("/runs.json", sort="task", size="1", page="2")["runs"]
         assert (found["total"], found["rows"][0]["task"]) == (2, "second task")
         assert made.json("/runs.json", state="failed")["runs"]["total"] == 1
@@ -139,6 +141,7 @@ def test_a_run_is_shown_with_all_that_is_known_about_it(agents: Agents) -> None:
         text = made.page("/run", id=stored["runId"])
         assert "Plan of parent: get (tool, succeeded); then ask (prompt, succeeded); then" in text
         assert 'aria-label="ask: succeeded, ' in text
+        assert re.findall(r'<span class="k-(\w+)">', text) == ["succeeded"]
         assert f"metier runs show {stored['runId']}" in text
         assert "data-events" not in text
         child = made.page("/run", id=found["children"][0]["runId"])

@@ -62,6 +62,9 @@ def test_stored_counts_say_what_fired_and_what_never_did(
     found = site.json("/usage.json")
     assert found["sessions"] == 1
     assert found["isTooLittle"]
+    assert '<p class="small soft">1 session is too few to call a skill unused.</p>' in (
+        site.page("/usage", read="1", prompts="1")
+    )
     assert found["counts"] == {"fired": 1, "never": 1, "missed": 0}
     assert sum(found["days"].values()) == 2
     assert [row["name"] for row in found["skills"]["rows"]] == ["forms", "poems"]

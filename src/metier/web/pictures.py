@@ -44,19 +44,19 @@ def stacked(
     height: int = 12,
 ) -> Markup:
     """Parts beside each other, against the most there can be."""
-    most = max([most, sum([max(0.0, one.value) for one in parts]), mark or 0.0]) or 1.0
-    told = [f"{one.label} {_figure(one.value)}" for one in parts]
-    shown, at = [], 0.0
-    for number, part in enumerate(parts):
-        size = max(0.0, part.value) / most * width
-        if size > 0:
+    sizes = [max(0.0, one.value) for one in parts]
+    scale = width / (max(most, sum(sizes), mark or 0.0) or 1.0)
+    told, shown, at = [], [], 0.0
+    for number, (part, value) in enumerate(zip(parts, sizes, strict=True)):
+        told.append(text := f"{part.label} {_figure(part.value)}")
+        if size := value * scale:
             tone = part.tone or TONES[number % len(TONES)]
             box = f'x="{at:.2f}" y="0" width="{size:.2f}" height="{height}"'
-            shown.append(f'<rect class="{tone}" {box}>{_title(told[number])}</rect>')
-        at += size
+            shown.append(f'<rect class="{tone}" {box}>{_title(text)}</rect>')
+            at += size
     said = ", ".join(told)
     if mark is not None:
-        x, title = min(mark / most * width, width - 1), f"{mark_label} {_figure(mark)}"
+        x, title = min(mark * scale, width - 1), f"{mark_label} {_figure(mark)}"
         box = f'x1="{x:.2f}" x2="{x:.2f}" y1="-2" y2="{height + 2}"'
         shown.append(f'<line class="mark" {box}>{_title(title)}</line>')
         said = f"{said}; {title}"
@@ -73,8 +73,8 @@ def columns(values: Sequence[tuple[str, float]], *, label: str, height: int = 48
         size = max(value / most * height, 1 if value else 0)
         box = f'x="{number * step}" y="{height - size:.2f}" width="{step - 3}" height="{size:.2f}"'
         title = _title(f"{name}: {_figure(value)}")
-        ground = f'<rect class="ground" x="{number * step}" y="0" width="{step - 3}"'
-        shown.append(f'{ground} height="{height}">{title}</rect>')
+        ground = f'x="{number * step}" y="{height - 1}" width="{step - 3}" height="1"'
+        shown.append(f'<rect class="ground" {ground}/>')
         shown.append(f'<rect class="t1" {box}>{title}</rect>')
     told = ", ".join(f"{name}: {_figure(value)}" for name, value in values if value)
     width = max(step * len(values) - 3, 1)

@@ -132,7 +132,7 @@ class MapPicture:
 
     def _point(self, point: Point) -> str:
         is_alone, is_asked = point.cluster < 0, point.name == self.asked
-        radius = (4.2 if is_asked else 2.4 if is_alone else 3.4) * self.box.scale**0.75
+        radius = (4.2 if is_asked else 2.4 if is_alone else 3.4) * self._point_scale
         tone = "asked" if is_asked else "alone" if is_alone else tone_of(point.cluster)
         name = _escaped(point.name)
         place = f'cx="{point.x}" cy="{point.y}" r="{radius:.2f}"'
@@ -166,6 +166,12 @@ class MapPicture:
             title = f"{', '.join(about.words)}: {len(about.names)} skills"
             words = ", ".join(about.words[:2]) or about.names[0]
             writer.write(x, y - radius - 4, words, f"cluster {tone_of(cluster)}", to, title)
+
+    @property
+    def _point_scale(self) -> float:
+        """Points that have names are few, so they are larger."""
+        enlarged = 1.5 if self.names_skills else 1.0
+        return enlarged * float(self.box.scale**0.75)
 
     @property
     def is_zoomed(self) -> bool:

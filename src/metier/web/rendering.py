@@ -13,14 +13,19 @@ from metier import __version__
 from metier.safety.escapes import escaped_json
 from metier.web import pictures, run_pictures
 from metier.web.candidates_html import candidates_html
-from metier.web.injected_html import abilities_html, pieces_of_text_html
+from metier.web.injected_html import (
+    abilities_html,
+    gauge_html,
+    issues_html,
+    pieces_of_text_html,
+)
 from metier.web.markdown import rendered
 from metier.web.marking import pieces_html
 from metier.web.page import to_plain
 from metier.web.pictures_resolve import score_bar
 from metier.web.query import address
 from metier.web.rankings import ranking_html
-from metier.web.table_html import head_html, rows_html
+from metier.web.table_html import filter_html, head_html, pager_html, table_html
 from metier.web.words import (
     as_text,
     count,
@@ -34,8 +39,6 @@ from metier.web.words import (
     without_filling,
 )
 
-_MACROS = {"command.html": ["the_same"], "table.html": ["filter_of", "swap", "table"]}
-"""Template → those of its macros that every template has."""
 _METHODS = frozenset({"get", "items", "keys", "values"})
 
 
@@ -68,23 +71,26 @@ def environment() -> jinja2.Environment:
         bar=pictures.bar,
         candidates_html=candidates_html,
         columns=pictures.columns,
+        filter_html=filter_html,
+        gauge_html=gauge_html,
         head_html=head_html,
+        issues_html=issues_html,
+        pager_html=pager_html,
         part=pictures.Part,
         pieces_html=pieces_html,
         pieces_of_text_html=pieces_of_text_html,
         ranking_html=ranking_html,
         plan_picture=run_pictures.plan,
-        rows_html=rows_html,
         run_axis=run_pictures.axis,
         run_bar=run_pictures.run_bar,
         score_bar=score_bar,
         sparkline=pictures.sparkline,
         stacked=pictures.stacked,
+        table=table_html,
         version=__version__,
     )
-    for file, names in _MACROS.items():  # importing them in each template takes time on each page
-        module = made.get_template(file).module
-        made.globals.update({name: getattr(module, name) for name in names})
+    # importing a macro in each template takes time on each page
+    made.globals.update(vars(made.get_template("command.html").module))
     return made
 
 

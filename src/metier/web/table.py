@@ -8,7 +8,7 @@ from metier.web.page import View
 from metier.web.query import Query, address, encoded
 
 Row = Mapping[str, Any]
-Kind = Literal["text", "id", "number", "share", "badge", "time", "long", "bar"]
+Kind = Literal["text", "id", "number", "share", "badge", "time", "duration", "long", "bar"]
 SIZES = (50, 100, 200, 500)
 _MOST_PAGES = 1 << 30
 
@@ -112,7 +112,7 @@ class Table:
 
     def _order_by(self, column: Column) -> str:
         is_same = self.asked.sort == column.key
-        usual = "-" if column.kind in ("number", "share", "bar", "time") else ""
+        usual = "-" if column.kind in ("number", "share", "bar", "time", "duration") else ""
         sign = ("" if self.asked.descending else "-") if is_same else usual
         return f"{sign}{column.key}"
 

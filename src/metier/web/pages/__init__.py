@@ -7,9 +7,9 @@
    pages that depend on the catalog and the query alone. For parts of a page there is
    `view.cached(key, make)`.
 2. `templates/NAME.html`, which extends `base.html` and shows `data` in its block `content`.
-   Everything is escaped. `address("page", name=value)` makes links, `table(data.rows)` of
-   `table.html` shows a `table_of(view, columns, rows)`, and `bar`, `stacked`, `columns` and
-   `sparkline` draw. No inline script, no `style` attribute: the policy forbids both.
+   Everything is escaped. `address("page", name=value)` makes links, `table(data.rows)` shows a
+   `table_of(view, columns, rows)`, and `bar`, `stacked`, `columns` and `sparkline` draw. No inline
+   script, no `style` attribute: the policy forbids both.
 
 The page is at `/NAME`, its data at `/NAME.json`. Forms that change something post to an `Action`,
 listed in `ACTIONS`, at `/do/NAME`, with the hidden field `csrf_name` = `csrf`. Forms that begin a

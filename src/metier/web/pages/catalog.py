@@ -132,12 +132,15 @@ def _short_list(values: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _command(data: Data) -> list[str]:
-    """What comes nearest: `metier list` takes one kind and one capability."""
+    """What comes nearest: `metier list` takes one value of each."""
     chosen = data["filters"]
     kind = next((PLURAL[kind] for kind in KINDS if kind in chosen.get("kind", ())), "skills")
     search = [f"--search={data['search']}"] if data["search"] else []
-    capability = [f"--capability={one}" for one in chosen.get("capability", ())[:1]]
-    return ["list", kind, *search, *capability]
+    named = [f"--{name}={chosen[name][0]}" for name in ("capability", "owner") if name in chosen]
+    shadowed = ["--shadowed"] if "shadowed" in chosen.get("state", ()) else []
+    if "excluded" in chosen.get("state", ()) and not (search or named or shadowed):
+        return ["list", kind, "--excluded"]
+    return ["list", kind, *search, *named, *shadowed]
 
 
 PAGES = [

@@ -1,6 +1,7 @@
 """Inject: the exact text that a prompt would be given, its tokens, and what was left out."""
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from metier.catalog import Catalog
@@ -26,7 +27,12 @@ _FIELDS = ("agent", "budget", "core", "limit", "min-signal", "session", "heading
 
 
 def _document(row: Row) -> str:
-    return address("document", kind=row["kind"], id=row["id"])
+    return _address_of(row["kind"], row["id"])
+
+
+@lru_cache(maxsize=1_024)
+def _address_of(kind: str, name: str) -> str:
+    return address("document", kind=kind, id=name)
 
 
 _COLUMNS = [

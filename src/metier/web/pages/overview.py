@@ -170,7 +170,7 @@ def _runs(catalog: Catalog) -> dict[str, Any]:
 
 
 def _seconds(created: float, finished: float | None) -> float | None:
-    return round(max(0.0, finished - created), 1) if finished else None
+    return round(max(0.0, finished - created), 3) if finished else None
 
 
 PAGES = [
