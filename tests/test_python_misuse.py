@@ -424,3 +424,10 @@ def test_wrong_fields_of_an_agent_are_errors_of_its_document() -> None:
         with pytest.raises(InvalidDocumentError):
             Agent("a", "b", **wrong({name: value}))
     assert issubclass(InvalidDocumentError, MetierError)
+
+
+def test_an_unknown_key_of_a_step_is_told_which_keys_there_are() -> None:
+    step = {"stepId": "one", "type": "tool", "config": {"tool": "double", "args": {}}}
+    with pytest.raises(InvalidDocumentError) as caught:
+        Agent("a", "b", workflow=[step])
+    assert caught.value.hint == "the keys here are tool, input"

@@ -117,10 +117,10 @@ class RunMethods:
         return cancel_run(self.agency, run_id)
 
     def allow_tools(self, *names: str) -> None:
-        """Give tools consent for as long as the catalog is open, as `--allow-tool` does for a run.
+        """Give tools consent, as `--allow-tool` does, for all runs of this catalog until it closes.
 
         Commands and functions of the settings need it, tools of MCP servers (`SERVER__TOOL`), and
-        functions with `@tool(needs_consent=True)`.
+        functions with `@tool(needs_consent=True)`. `another` and `asgi_app` do not inherit it.
         """
         for name in names:
             check_text("names", name, "catalog.allow_tools('one', 'another')")

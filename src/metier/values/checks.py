@@ -158,7 +158,10 @@ def _is_misspelt(name: str, value: Any, fields: Mapping[str, Field], others: Fie
 
 
 def _unknown(at: KeyPath, fields: Mapping[str, Field]) -> Flaw:
-    hint = did_you_mean(str(at[-1]), fields, "remove it, or put it under 'metadata'")
+    otherwise = f"the keys here are {', '.join(fields)}"
+    if len(at) == 1:
+        otherwise = "remove it, or put it under 'metadata'"
+    hint = did_you_mean(str(at[-1]), fields, otherwise)
     return Flaw(at, "unknown", f"unknown key '{dotted(at)}'", hint, tuple(fields))
 
 
