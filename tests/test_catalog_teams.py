@@ -7,6 +7,7 @@ import pytest
 
 from conftest import Workspace
 from metier import Catalog
+from metier.core.arrays import numpy_arrays, plain_arrays
 from metier.errors import NotFoundError
 from metier.run.models import ScriptedModel
 from metier.values.rows import Row
@@ -229,8 +230,12 @@ def test_both_are_candidates_and_each_can_be_the_only_one(catalog: Catalog) -> N
 
 
 @pytest.mark.parametrize("team", ["a", "b"])
-def test_a_team_that_asks_gets_its_own_with_any_kind_of_arrays(catalog: Catalog, team: str) -> None:
-    for _ in range(2):  # a first small question has plain arrays, the second numpy's
+def test_a_team_that_asks_gets_its_own_with_any_kind_of_arrays(
+    catalog: Catalog, team: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kinds = iter([plain_arrays(), numpy_arrays()])
+    monkeypatch.setattr("metier.flow.resolving.arrays_for", lambda _work: next(kinds))
+    for _ in range(2):
         made = catalog.resolve(["deploy-service"], only=["deploy"], team=team)
         assert made.selected == (f"deploy::teams/{team}/skills/deploy",)
         rejected = [one["rejected"] for one in made.report.data["candidates"][1:]]

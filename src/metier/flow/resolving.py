@@ -15,7 +15,7 @@ from metier.core.arguments import (
     check_texts,
     wrong_argument,
 )
-from metier.core.arrays import Arrays, arrays_for, numpy_arrays, plain_arrays
+from metier.core.arrays import Arrays, arrays_for, plain_arrays
 from metier.core.nearest import nearest_name
 from metier.core.timestamps import new_id, now_iso
 from metier.errors import NotFoundError, UsageError
@@ -67,7 +67,7 @@ class Resolver:
         """The skills with and without the manual ones."""
         self._any_manual = False
         """Whether only the user starts any of them."""
-        self._was_asked = False
+        self._work = 0
         self._pools: dict[bool, Pool] = {}
         """The candidates, with and without the manual skills."""
         self._discovery: dict[bool, tuple[list[SourceCount], dict[str, int]]] = {}
@@ -152,13 +152,10 @@ class Resolver:
         return self._pool_of(skills.where(wanted), arrays)
 
     def _arrays(self, wanted: int) -> Arrays:
-        """Plain arrays for a small first request; numpy's for any other."""
-        was_asked, self._was_asked = self._was_asked, True
-        if was_asked:
-            return numpy_arrays()
-        return arrays_for(
-            wanted * (len(self._skills.keys) + _SPEAKING * len(self._skills.speaking))
-        )
+        """Plain arrays, until so much was asked that it pays to load numpy."""
+        skills = self._skills
+        self._work += wanted * (len(skills.keys) + _SPEAKING * len(skills.speaking))
+        return arrays_for(self._work)
 
     def _pool_of(self, skills: Skills, arrays: Arrays) -> Pool:
         stems = StoredStems(
