@@ -144,7 +144,7 @@ def test_a_skill_that_is_linked_into_another_hosts_folder_is_listed_there(
 
 def test_a_host_without_a_known_rule_is_an_error(workspace: Workspace) -> None:
     with opened(workspace) as catalog:
-        with pytest.raises(UsageError, match="not known what Cursor shows"):
+        with pytest.raises(UsageError, match="not know what Cursor shows"):
             catalog.listing("cursor")
         with pytest.raises(UsageError, match="no host that loads skills is called 'nobody'"):
             catalog.listing("nobody")

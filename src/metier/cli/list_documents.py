@@ -87,9 +87,7 @@ def command(
     if (agent is not None or tags) and wanted != "ability":
         raise UsageError("--agent and --tag are for abilities", hint="metier list abilities")
     if excluded and (search or capability or agent or tags or team or owner or shadowed):
-        raise UsageError(
-            "--excluded cannot be combined with other filters", hint="metier list --excluded"
-        )
+        raise UsageError("--excluded takes no other filter", hint="metier list --excluded")
     with session.catalog() as catalog:
         _check_team(catalog, team, owner)
         if excluded:
