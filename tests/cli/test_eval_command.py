@@ -13,6 +13,7 @@ from cli.printed import Finished, run_here
 from cli.run_workspace import follows
 from cli.terminals import at_terminal
 from conftest import Workspace
+from metier.evals.bars import BARS
 
 pytestmark = pytest.mark.slow
 
@@ -74,6 +75,16 @@ def test_bars_of_the_settings_count_and_flags_win(shop: Workspace) -> None:
     done = evaluate(shop)
     assert (done.returncode, "below minRecall = 0.8" in done.stderr) == (1, True)
     assert evaluate(shop, "--min-recall", "0.1").returncode == 0
+
+
+def test_every_bar_of_the_settings_is_checked(workspace: Workspace) -> None:
+    workspace.skill("sql", "Writes database queries in SQL.")
+    workspace.write("evals/a.json", '[{"task": "bake a cake", "agents": ["standard"]}]')
+    limits = {name: number / 10 for number, name in enumerate(BARS)}
+    lines = "".join(f"{name} = {limit}\n" for name, limit in limits.items())
+    workspace.write("metier.toml", f"[eval]\n{lines}")
+    found = data(workspace)  # no case is about a skill, so none of them is reached
+    assert {bar["bar"]: bar["limit"] for bar in found["bars"]} == limits
 
 
 def test_bars_of_an_untrusted_workspace_count_too(workspace: Workspace) -> None:

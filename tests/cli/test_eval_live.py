@@ -240,7 +240,10 @@ def test_runs_show_has_every_try(team: Team) -> None:
         (["--yes"], "--yes needs --live"),
         (["--live", "own"], "no model is called 'own'"),
         (["--live", "nobody:m"], "no provider of models is called 'nobody'"),
-        (["--live", "own:m", "--host", "cursor"], "it is not known what cursor shows the model"),
+        (
+            ["--live", "own:m", "--host", "cursor"],
+            "metier does not know what cursor shows the model",
+        ),
         (["--live", "own:m", "--format", "junit"], "--live has no format 'junit'"),
         (["--live", "own:m", "--against", "main"], "without a model"),
         (["--live", "own:m", "--min-hit1", "0.5"], "minHit1 needs an order of skills"),

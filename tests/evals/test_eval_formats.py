@@ -321,7 +321,7 @@ def test_a_key_that_appears_twice_is_told_and_the_first_counts() -> None:
     found = read(None, raw=raw)
     assert [case.task for case in found.cases] == ["a"]
     assert [one.message for one in found.problems] == [
-        "key 'cases' appears twice; the first one counts"
+        "key 'cases' appears twice; the first one is used"
     ]
 
 

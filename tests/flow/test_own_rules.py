@@ -1,4 +1,4 @@
-"""Rules of one's own: declared in the settings, or in Python."""
+"""User-defined rules: declared in the settings, or in Python."""
 
 from collections.abc import Iterable
 from pathlib import Path

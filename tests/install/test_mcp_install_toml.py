@@ -83,11 +83,11 @@ def test_a_table_is_put_at_the_end_of_toml_and_all_else_stays(codex: Codex) -> N
 )
 def test_a_table_that_is_written_in_another_form_is_not_touched(codex: Codex, text: str) -> None:
     codex.write(text)
-    with pytest.raises(UsageError, match="not written as a table"):
+    with pytest.raises(UsageError, match="not written as its own table"):
         codex.uninstall()
     error = codex.refusal()
     assert error.message == (
-        "the entry of metier cannot be changed: it is not written as a table of its own"
+        "the entry of metier cannot be changed: it is not written as its own table"
     )
     value = error.hint.removeprefix("give it this value by hand: ")
     start = text.index('{command = "/a')

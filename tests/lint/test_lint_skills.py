@@ -402,8 +402,8 @@ def test_a_key_in_two_spellings_is_reported_once() -> None:
 def test_a_typo_beside_the_right_key_says_which_counts(extra: str, typo: str, meant: str) -> None:
     (issue,) = lint("name: charts", ABOUT, extra, f"{typo}: false")
     assert (issue.code, issue.line) == ("SK309", 5)
-    assert issue.message == f"unknown key '{typo}' beside '{meant}', which counts"
-    assert issue.hint == f"keep '{meant}' alone"
+    assert issue.message == f"unknown key '{typo}' beside '{meant}', which is used"
+    assert issue.hint == f"keep only '{meant}'"
 
 
 def test_no_host_shows_less_of_a_description_than_the_format_allows() -> None:

@@ -72,7 +72,7 @@ def _planned(session: Session, catalog: Catalog, asked: Asked, live: LiveOptions
     assert live.model is not None
     wanted = asked.host or _host_here(catalog)
     if wanted not in LISTED:
-        message = f"it is not known what {wanted} shows the model"
+        message = f"metier does not know what {wanted} shows the model"
         raise UsageError(message, hint=f"hosts with a known rule: {', '.join(LISTED)}")
     offline = catalog.evaluate(asked.files, host=wanted)
     for problem in offline.problems:

@@ -236,7 +236,7 @@ def _names(session: Session, room: Room) -> tuple[list[str] | None, list[str] | 
     try:
         return documents_known(_catalog_room(session, room))
     except StoreError as error:
-        session.note(f"warning: {error.message}; it is not known what was never used")
+        session.note(f"warning: {error.message}; metier does not know what was never used")
         return None, None
 
 

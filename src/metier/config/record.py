@@ -99,7 +99,7 @@ class TrustRecord:
         return known.get(workspace)
 
     def _split(self) -> None:
-        """Give each workspace in the shared file a file of its own, and remove the shared file."""
+        """Give each workspace in the shared file its own file, and remove the shared file."""
         known = self._read(self._above, SHARED)
         if known is None:
             return

@@ -1,7 +1,7 @@
 """The files of one skill: their stamps, their digests, and the texts among them.
 
 Links are not followed: a link counts by its target, as in git. Folders of version control, caches
-that running a script leaves behind, and folders with a skill of their own are not part of a skill.
+that running a script leaves behind, and folders with their own skill are not part of a skill.
 """
 
 import os

@@ -114,7 +114,7 @@ def _json(text: str, flaws: list[str]) -> Any:
         found: dict[str, Any] = {}
         for key, value in pairs:
             if key in found:
-                flaws.append(f"key '{_short(key)}' appears twice; the first one counts")
+                flaws.append(f"key '{_short(key)}' appears twice; the first one is used")
             found.setdefault(key, value)
         return found
 

@@ -94,7 +94,7 @@ def _refused(workspace: str, reason: str, ref: str) -> UsageError:
 
 
 def listed_files(raw: bytes) -> list[str]:
-    """The paths in a list, each on a line of its own or ended by NUL. Raises `UsageError`."""
+    """The paths in a list, each on its own line or ended by NUL. Raises `UsageError`."""
     if len(raw) > MOST_LISTED:
         raise UsageError("the list of files is too long", hint="metier lint checks all of them")
     separator = b"\0" if b"\0" in raw else b"\n"

@@ -193,7 +193,7 @@ def listing_in(view: HostView, context: int | None = None) -> HostListing:
     """The listing of a host. Raises `UsageError` if its rule is not known."""
     host = view.host
     if host.name not in RULES:
-        message = f"it is not known what {host.title} shows the model"
+        message = f"metier does not know what {host.title} shows the model"
         raise UsageError(message, hint=f"hosts with a known rule: {', '.join(RULES)}")
     offered, hidden, not_loaded = _sorted_out(view.skills)
     by_folder = host.loading is not None and host.loading.name == "folder"

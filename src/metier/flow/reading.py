@@ -131,7 +131,7 @@ def team_folders(workspace: str, config: Config) -> dict[str, Team]:
 
 
 def read_skills(roots: Iterable[Root | str | os.PathLike[str]]) -> Reading:
-    """The skills below `roots`; a plain folder counts as a root of its own."""
+    """The skills below `roots`; a plain folder counts as its own root."""
     made = []
     for rank, root in enumerate(roots):
         if not isinstance(root, Root):

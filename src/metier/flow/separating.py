@@ -149,7 +149,7 @@ class Separator:
         )
 
     def _separates(self, edits: "Sequence[_Words]", collisions: Sequence[Collision]) -> bool:
-        """Whether each colliding task is for one skill, and no skill loses a task of its own."""
+        """Whether each colliding task is for one skill, and no skill loses one of its tasks."""
         pool = self._alone([(one.row, one.text) for one in edits])
         paths = {one.row.handle: one.row.path for one in edits}
         if any(self._firing(one.task, pool) != {paths[one.skill]} for one in collisions):

@@ -82,7 +82,7 @@ def suggested_namespace(workspace: str) -> str:
 
 
 def _url_of_file(path: str, workspace: str) -> str:
-    """The address in a file. A workspace could change a file of its own after it was trusted."""
+    """The address in a file. A workspace could change its own file after it was trusted."""
     real = os.path.realpath(os.path.expanduser(path))
     if not os.path.isabs(os.path.expanduser(path)):
         raise ConfigError("'state.url-file' names the home of an unknown user", where=path)

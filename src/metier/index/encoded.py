@@ -71,7 +71,7 @@ def _scale(store: Store, known: "Mapping[int, array[int]]") -> float:
 
 def _spread(vectors: "list[array[int]]") -> float:
     """The root mean square of the cosines between vectors, seen from their mean."""
-    import numpy as np  # only whoever has an encoder comes here
+    import numpy as np  # needed only with an encoder
 
     if len(vectors) < 3:
         return 0.0

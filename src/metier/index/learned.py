@@ -36,7 +36,7 @@ class Meaning(NamedTuple):
     id: str
     vectors: Callable[[Sequence[str]], "Sequence[Vector | None]"]
     is_encoder: bool = False
-    """Whether it is the user's encoder, which has a model of its own."""
+    """Whether it is the user's encoder, which has its own model."""
 
 
 def by_words() -> Meaning:

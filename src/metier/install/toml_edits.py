@@ -74,7 +74,7 @@ def remove(text: str, keys: Sequence[str]) -> str:
     cut = before[start:end]
     is_one_part = mark + before == text and before[:start] + before[end:] == after
     if not (isinstance(table, Table) and is_one_part and cut.lstrip().startswith("[")):
-        raise ValueError("it is not written as a table of its own")
+        raise ValueError("it is not written as its own table")
     kept = mark + before[:start] if start else ""
     rest = kept + _comments_after(cut) + before[end:]
     return "" if is_blank(rest) else rest.rstrip() + _newline(text)

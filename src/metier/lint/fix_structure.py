@@ -87,7 +87,7 @@ def with_closing_fence(raw: bytes, _issue: Issue, _context: Context) -> bytes:
 
 
 def with_separate_fence(raw: bytes, _issue: Issue, _context: Context) -> bytes:
-    """Write the first '---' on a line of its own; a heading after it moves below the second."""
+    """Write the first '---' on its own line; a heading after it moves below the second."""
     text = decoded(raw)
     first, newline, rest = text.partition("\n")
     glued = first.removeprefix("\ufeff").removeprefix("---").strip()

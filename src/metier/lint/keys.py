@@ -74,8 +74,8 @@ def _check_unknown_keys(data: dict[str, Any], found: Findings) -> None:
     for key in unknown[:_MOST_COMPARED]:
         meant = meant_by(key)
         if meant and meant in data:
-            message = f"unknown key '{key[:40]}' beside '{meant}', which counts"
-            found.add("SK309", message, (key,), f"keep '{meant}' alone")
+            message = f"unknown key '{key[:40]}' beside '{meant}', which is used"
+            found.add("SK309", message, (key,), f"keep only '{meant}'")
             unknown.remove(key)
         elif meant:
             found.add("SK309", f"unknown key '{key[:40]}'", (key,), suggestion(meant))

@@ -1,4 +1,4 @@
-"""Matches regular expressions in a process of its own, which can be killed.
+"""Matches regular expressions in a separate process, which can be killed.
 
 Run as a file, with the standard library alone: lines of JSON in, lines of JSON out.
 """

@@ -1,6 +1,6 @@
 """Regular expressions of settings, matched under a time limit.
 
-Python cannot interrupt `re`, so a process of its own matches, and is killed when it takes too
+Python cannot interrupt `re`, so a separate process matches, and is killed when it takes too
 long.
 """
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _OWN_METADATA = frozenset({"capabilities", "contract"})
 """Keys of metadata that metier reads, with findings of their own."""
 NESTED_METADATA = frozenset({"openclaw", "clawdbot", "clawdis", "moltbot", "hermes"})
-"""Keys of metadata below which a runtime documents a mapping of its own."""
+"""Keys of metadata below which a runtime documents its own mapping."""
 _KEYS = frozenset({"model", "allowed-tools", "disallowed-tools", "hooks"})
 """Keys whose values a host is known to accept."""
 _TOOL = re.compile(r"[^\s,()]+(?:\([^()]*\))?")

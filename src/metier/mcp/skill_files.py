@@ -41,7 +41,7 @@ class SkillFolder(NamedTuple):
 
     @classmethod
     def of(cls, row: Row, owners: Owners | None = None) -> "SkillFolder":
-        """Without `owners` the skill's folder is a tree of its own."""
+        """Without `owners` the skill's folder is its own tree."""
         folder, main = os.path.split(row.file)
         return cls(row, folder, main, owners or Owners())
 

@@ -121,7 +121,7 @@ def cached(question: Question) -> Answer:
     adding = threading.Lock()
 
     def cached_answer(catalog: Catalog, args: Args) -> Sent:
-        with adding:  # each thread has a catalog of its own
+        with adding:  # each thread has its own catalog
             cache = caches.setdefault(catalog, AnswerCache())
         cache.drop_unless(catalog.version())
         key = json.dumps(args, sort_keys=True)

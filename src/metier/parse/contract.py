@@ -181,7 +181,7 @@ def _add_pair(scanner: _Scanner, start: int, piece: _Piece, into: dict[str, str]
             scanner.doubt(f"{what} in a value", offset)
             break
     if key in into:
-        scanner.doubt(f"key '{key[:40]}' appears twice; the last one counts", start)
+        scanner.doubt(f"key '{key[:40]}' appears twice; the last one is used", start)
     into[key] = value
 
 

@@ -337,7 +337,7 @@ def _by_lines(parts: _Parts, path: str, issues: list[Issue]) -> Matter:
     unread: set[str] = set()
     for key, line, text, plain in _keys_in(parts.yaml):
         if key in data:
-            message = f"key '{key}' appears twice; the first one counts"
+            message = f"key '{key}' appears twice; the first one is used"
             issues.append(_issue("FM105", message, path, line + parts.yaml_line))
             continue
         lines[key] = line + parts.yaml_line

@@ -68,7 +68,7 @@ class Respelling:
     def twice(self, first: str, second: str, at: KeyPath) -> None:
         """Report a key that was written in two spellings."""
         line, column = self._matter.position(at)
-        message = f"'{first}' and '{second}' are one key; the first one counts"
+        message = f"'{first}' and '{second}' are one key; the first one is used"
         self.issues.append(
             Issue("FM105", message, self._path, line, column, "remove one of the two")
         )

@@ -194,7 +194,7 @@ def _mapping(node: MappingNode, depth: int, problems: list[Problem]) -> dict[str
         name = key.value
         if name in values:
             mark = key.start_mark
-            message = f"key '{name}' appears twice; the first one counts"
+            message = f"key '{name}' appears twice; the first one is used"
             problems.append(Problem("FM105", message, mark.line, mark.column))
             _build(value, depth + 1, problems)
         else:

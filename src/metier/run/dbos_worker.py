@@ -96,7 +96,7 @@ class DbosWorker:
         active: Any = self._dbos._active_workflows_set
         active.activeList = list
 
-    # Workflows. DBOS executes them in a loop of its own.
+    # Workflows. DBOS executes them in its own loop.
 
     def _run_workflow(self) -> Callable[[dict[str, Any]], Coroutine[Any, Any, None]]:
         async def run(given: dict[str, Any]) -> None:

@@ -59,7 +59,7 @@ class Heartbeat:
                     return
                 self._renewed()
                 self._take_over()
-            except Exception as error:  # PostgreSQL is away; whatever it is, go on
+            except Exception as error:  # PostgreSQL is away; whatever it is, continue
                 if isinstance(error, MetierError) and error.code == "STORE_NEWER":
                     self._on_lost(error)
                     return

@@ -39,7 +39,7 @@ class LinkLostError(Exception):
 
 
 class Link:
-    """A connection in a task of its own: when it breaks, no caller is cancelled."""
+    """A connection in its own task: when it breaks, no caller is cancelled."""
 
     client: "Client"
 

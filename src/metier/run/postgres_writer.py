@@ -29,7 +29,7 @@ _QUICK_COMMIT = 0.005
 
 @dataclass(eq=False, slots=True)
 class Request:
-    """Writes of one run that are committed together, or a job of its own."""
+    """Writes of one run that are committed together, or a separate job."""
 
     writes: Sequence[Write] = ()
     claim: Claim | None = None

@@ -363,7 +363,7 @@ class Runner:
     async def delegate(
         self, live: LiveRun, step: str, target: str, task: str, input: Any = None
     ) -> DelegationResult:
-        """Run another agent on a task, in a run of its own that belongs to the step."""
+        """Run another agent on a task, in its own run, which belongs to the step."""
         settings, chain = live.profile.delegation, live.chain
         check = chain.can_delegate(target)
         if not check.allowed:

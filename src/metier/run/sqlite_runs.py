@@ -148,7 +148,7 @@ class SqliteRuns(Database):
                 threading.Thread(target=self._release_later, args=(write,), daemon=True).start()
 
     def _release_later(self, write: Write) -> None:
-        """Try for a while, through a connection of its own: the event loop may be closed."""
+        """Try for a while, through its own connection: the event loop may be closed."""
         for _ in range(_RETRIES):
             time.sleep(RETRY_SECONDS)
             try:

@@ -40,7 +40,7 @@ class RunStore(Protocol):
 
     What is awaited is durable when it returns. Every write that names a claim, or a run with its
     claim, raises `RunLostError` when another process has claimed the run since. `now` is a moment
-    by the clock of this machine; a store with a clock of its own converts it.
+    by the clock of this machine; a store with its own clock converts it.
     """
 
     path: str

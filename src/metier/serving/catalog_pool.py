@@ -1,4 +1,4 @@
-"""The catalog in several threads, each with a connection of its own."""
+"""The catalog in several threads, each with its own connection."""
 
 import asyncio
 from collections import deque

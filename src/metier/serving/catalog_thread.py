@@ -1,4 +1,4 @@
-"""The catalog in a thread of its own."""
+"""The catalog in its own thread."""
 
 import asyncio
 import os

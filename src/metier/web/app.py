@@ -231,7 +231,7 @@ class Inspector:
             return self.problem(request, error)
         return RedirectResponse(_own_address(fields.get("back", "")), 303)
 
-    # The way in
+    # Entry
 
     async def _enter(self, request: Request) -> Response:
         """Exchange the one-time token for a cookie.

@@ -1,4 +1,4 @@
-"""The catalog for pages: read-only connections in threads, refreshed by a connection of its own."""
+"""The catalog for pages: read-only connections in threads, refreshed by its own connection."""
 
 import asyncio
 import time
@@ -103,7 +103,7 @@ class Reading:
         self._quick.close()
 
     async def ask(self, question: Callable[[Catalog], T], *, computes: bool = False) -> T:
-        """The answer to a question; one that computes much has a thread of its own."""
+        """The answer to a question; one that computes much has its own thread."""
         thread = self._slow if computes else self._quick
         return await thread.ask(question)
 
@@ -114,11 +114,11 @@ class Reading:
 
     @property
     def writable(self) -> Callable[[], AbstractContextManager[Catalog]]:
-        """Opens a catalog of its own, for what goes on after a form was answered."""
+        """Opens its own catalog, for what goes on after a form was answered."""
         return self._source.writable
 
     async def write(self, change: Callable[[Catalog], T]) -> T:
-        """Change something, in a thread of its own."""
+        """Change something, in its own thread."""
 
         def changed() -> T:
             with self._source.writable() as catalog:

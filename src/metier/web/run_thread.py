@@ -17,7 +17,7 @@ Work = Callable[[Catalog, OnEvent], Awaitable[str]]
 
 
 class RunThread:
-    """Each run has a catalog of its own, opened under the trust of that moment."""
+    """Each run has its own catalog, opened under the trust of that moment."""
 
     def __init__(self, opened: Callable[[], AbstractContextManager[Catalog]]) -> None:
         self._opened = opened
