@@ -140,6 +140,13 @@ def test_an_answer_appears_while_one_types(watched: Watched) -> None:
     page.get_by_label("Prompt").press_sequentially("write release notes")
     page.locator("#answer .verdict strong", has_text="release-notes").wait_for()
     page.wait_for_url("**/which?task=write+release+notes*")
+    asked: list[str] = []
+    page.on("request", lambda one: asked.append(one.url))
+    page.get_by_label("Prompt").blur()  # asks nothing again: the answer would undo a click
+    page.get_by_label("Host").select_option("codex")
+    page.wait_for_url("**host=codex*")
+    assert len([one for one in asked if "/which?" in one]) == 1
+    page.get_by_label("Host").select_option("")
     page.get_by_role("link", name="make this one win").first.click()
     page.get_by_role("heading", name="How to make").wait_for()
 
