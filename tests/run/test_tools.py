@@ -309,8 +309,8 @@ def test_a_tool_that_needs_consent_does_not_run_without_and_says_how_to_give_it(
 ) -> None:
     result = run(RISKY, {"name": "a"}, consent=consent)
     assert (result.error_code, result.retryable) == ("TOOL_PERMISSION_DENIED", False)
-    told = "run with --allow-tool risky, or allow it in your own settings"
-    assert str(result.error).endswith(told)
+    told = "run with --allow-tool risky (in Python catalog.allow_tools('risky')), or allow it in"
+    assert str(result.error).endswith(f"{told} your own settings")
 
 
 @pytest.mark.parametrize("consent", [["risky"], {"risky"}, if_risky])
