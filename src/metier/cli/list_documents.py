@@ -93,12 +93,7 @@ def command(
         if excluded:
             _list_excluded(session, catalog, wanted, limit)
             return
-        if search and capability is None and not shadowed:
-            rows = catalog.search(wanted, search)
-        elif wanted == "skill":
-            rows = catalog.skills(search=search, capability=capability, shadowed=shadowed)
-        else:
-            rows = catalog.documents(wanted, search=search, shadowed=shadowed)
+        rows = _found(catalog, wanted, search, capability, shadowed=shadowed)
         if wanted == "ability":
             session.note_unknown_agent(catalog, agent)
             rows = _by_priority(catalog, rows, agent, tags)
@@ -124,6 +119,16 @@ def command(
             table = [[row.handle, session.shown(row.file), row.routing_text] for row in rows]
         table = [_with_remark(cells, _remark(row)) for cells, row in zip(table, rows, strict=True)]
         session.print_list(columns, table, wanted, plural=PLURAL[wanted], total=found)
+
+
+def _found(
+    catalog: Catalog, kind: Kind, search: str | None, capability: str | None, *, shadowed: bool
+) -> list[Row]:
+    if search and capability is None and not shadowed:
+        return catalog.search(kind, search)
+    if kind == "skill":
+        return catalog.skills(search=search, capability=capability, shadowed=shadowed)
+    return catalog.documents(kind, search=search, shadowed=shadowed)
 
 
 def _check_team(catalog: Catalog, team: str | None, owner: str | None) -> None:
