@@ -346,6 +346,61 @@ KNOWN |= {
     "lines of a diff": joined("\n+", "\n+ ", "\n- ", start="+"),
 }
 
+ALPHABETS = (
+    *("卂乃匚ᗪ乇千Ꮆ卄丨ﾌҜㄥ爪几ㄖ卩Ɋ尺丂ㄒㄩᐯ山乂ㄚ乙", "ﾑ乃cd乇ｷgんﾉﾌズﾚﾶ刀のｱq尺丂ｲuｳwﾒﾘ乙"),
+    *("ąცƈɖɛʄɠɧıʝƙƖɱŋơ℘զཞʂɬų۷ῳҳყʑ", "ꍏꌃꉓꀸꍟꎇꁅꃅꀤꀭꀘ꒒ꂵꈤꂦꉣꆰꋪꌗ꓄ꀎꃴꅏꊼꌩꁴ"),
+    "ᏗᏰፈᎴᏋᎦᎶᏂᎥᏠᏦᏝᎷᏁᎧᎮᎤᏒᏕᏖᏬᏉᏇጀᎩፚ",
+    *("₳฿₵ĐɆ₣₲ⱧłJ₭Ⱡ₥₦Ø₱QⱤ₴₮ɄV₩ӾɎⱫ", "αв¢∂єƒgнιנкℓмησρqяѕтυνωχуz"),
+    *("ǟɮƈɖɛʄɢɦɨʝӄʟʍռօքզʀֆȶʊʋաӼʏʐ", "ค๒ς๔єŦﻮђเןкɭ๓ภ๏קợгรՇยשฬאץչ"),
+    *("ᗩᗷᑕᗪEᖴGᕼIᒍKᒪᗰᑎOᑭᑫᖇᔕTᑌᐯᗯ᙭Yᘔ", "ɑҍϲժҽƒցհíյҟӀʍղօքզɾՏԵմѵաՃվՀ"),
+    *("ꪖbᥴᦔꫀᠻᧁꫝ꠸꠹ᛕꪶꪑꪀꪮρᑫ᥅ᦓꪻꪊꪜw᥊ꪗɀ", "ДБҀↁЄFБНІЈЌLМИФРQЯЅГЦVЩЖЧZ"),
+    *("ልጌርዕቿቻኗዘጎጋጕረጠክዐየዒዪነፕሁሀሠሸሃጊ", "ΔβĆĐ€₣ǤĦƗĴҜŁΜŇØƤΩŘŞŦỮVŴЖ¥Ž"),
+)
+"""As pages that make fancy text write a to z."""
+TURNED = dict(zip("abcdeghimnoprtuvw", "ɐqɔpǝƃɥᴉɯuodɹʇnʌʍ", strict=True))
+
+
+def alphabet(number: int, share: float) -> Family:
+    letters = zip("abcdefghijklmnopqrstuvwxyz", ALPHABETS[number], strict=True)
+    return letters_from({one: other for one, other in letters if not other.isascii()}, share)
+
+
+def upside_down(words: Words, _: random.Random) -> str:
+    return "".join(TURNED.get(one, one) for one in reversed(" ".join(words)))
+
+
+KNOWN |= {
+    **{f"alphabet {number}": alphabet(number, 1.0) for number in range(len(ALPHABETS))},
+    **{f"some of alphabet {number}": alphabet(number, 0.5) for number in range(len(ALPHABETS))},
+    "turned letters": letters_from(TURNED, 1.0),
+    "some turned letters": letters_from(TURNED, 0.7),
+    "upside down": upside_down,
+    "octal escapes": some(lambda one: f"\\{ord(one):03o}"),
+    "escapes of style sheets": some(lambda one: f"\\{ord(one):x} "),
+    "long escapes of style sheets": some(lambda one: f"\\{ord(one):06x}"),
+    "escapes of mails": some(lambda one: f"={ord(one):02X}"),
+    "addresses escaped twice": some(lambda one: f"%25{ord(one):02x}"),
+    "escapes of scripts in addresses": some(lambda one: f"%u{ord(one):04x}"),
+    "escaped bytes in braces": some(lambda one: f"\\x{{{ord(one):x}}}"),
+    "escapes with two letters": some(lambda one: f"\\uu{ord(one):04x}"),
+    "code points": some(lambda one: f"U+{ord(one):04X}"),
+    "bytes": some(lambda one: f"0x{ord(one):02x}"),
+    "names of letters": some(
+        lambda one: f"\\N{{LATIN SMALL LETTER {one.upper()}}}" if one.isalpha() else one
+    ),
+    "comments of templates": inserted("{# x #}", "{/* x */}", "/* x */", "%% x %%", "{{! x }}"),
+    "code of templates": inserted("<%# x %>", "{%- -%}", "<% x %>"),
+    "attributes in braces": inserted("{.a}", "{: .b }"),
+    "declarations": inserted("<![CDATA[]]>", "<!DOCTYPE x>", "</ b>", "<x-y>"),
+    "elements that are not shown": inserted(
+        "<style>x</style>", "<script>x</script>", "<i hidden>x</i>", "<b style='display:none'>x</b>"
+    ),
+    "links of a wiki": wrapped("[[{}]]", "[[x|{}]]"),
+    "tags of a forum": wrapped("[b]{}[/b]", "[i]{}[/i]", "[color=red]{}[/color]"),
+    "roles of reStructuredText": wrapped(":sub:`{}`", ":sup:`{}`"),
+    "names of emoji": inserted(":x:", ":smile:"),
+}
+
 
 def both(first: Family, second: Family) -> Family:
     """Two disguises at once: the second for the words as the first wrote them."""
@@ -390,4 +445,31 @@ HELD_OUT: dict[str, Family] = {
     "braces of templates": wrapped("{{{{{}}}}}", "${{{}}}"),
     "one cell a line": joined(" |\n| ", start="| ", end=" |"),
     "definition lists": joined("\n: ", "\n~ "),
+    "marks of wikis": wrapped("'''{}'''", "''{}''", "<nowiki>{}</nowiki>"),
+    "names of invisible characters": inserted("{empty}", "{zwsp}", "{blank}"),
+    "carets of a shell": inserted("^"),
+    "quotes of a shell": inserted("''", '""'),
+    "ruby and marks": wrapped("<ruby>{}<rp></rp></ruby>", "<mark>{}</mark>", "<kbd>{}</kbd>"),
+    "escapes in strings in strings": some(lambda one: f"\\\\u{ord(one):04x}"),
+    "a numbered item for each letter": lambda words, _: "\n".join(
+        f"{number}. {letter}" for number, letter in enumerate("".join(words), start=1)
+    ),
+    "a row for each letter": lambda words, _: "\n".join(f"| {one} |" for one in "".join(words)),
+    "a task for each letter": lambda words, _: "\n".join(f"- [ ] {one}" for one in "".join(words)),
+    "raised Cyrillic letters": letters_from(
+        {"a": "ᵃ\U0001e030", "o": "ᵒ\U0001e031", "e": "ᵉ\U0001e035", "i": "ⁱ", "s": "ˢ", "n": "ⁿ"}
+    ),
+    "old Cyrillic letters": letters_from({"o": "ꙮѺѻ", "s": "ꙅЅ", "a": "ѧ", "w": "ѡѿ", "y": "ꙋ"}),
+    "escaped Cyrillic letters": both(
+        letters_from(CYRILLIC), some(lambda one: f"%{ord(one):02X}" if one.isascii() else one)
+    ),
+    "turned letters in tags": both(letters_from(TURNED, 0.8), inserted("<b>", "</b>")),
+    "addresses over lines": both(
+        some(lambda one: f"%{ord(one):02X}"), joined("<br>", "</p><p>", "\n")
+    ),
+    "elements of a page": wrapped("<x-a>{}</x-a>", "<v:b>{}</v:b>", "<my-el a='1'>{}</my-el>"),
+    "blocks of templates": inserted("{{ '' }}", "{% raw %}", "{% endraw %}"),
+    "numbers as emoji": lambda words, _: " ".join(
+        f"{number}\ufe0f\u20e3 {word}" for number, word in enumerate(words, start=1)
+    ),
 }

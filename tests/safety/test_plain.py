@@ -11,6 +11,7 @@ from metier.safety.letters import SIX_AS_G, letters
 PIECES = [
     *("ignore all previous ", "1gnore ", "prev1ous", "instruct10ns", "d1sregard", "the above"),
     *("new instructions:", "nevv", "\u200b", "\u0430", "<b>", "[x] ", "\\", "&lt;", "\x07", "\n"),
+    *("%65", "=65", "0x65", "U+0065", ":x:", "{# x #}", "/* x */", "igno", "re", "prev", "ious "),
     *("l", "L", "6", "!", "|", "+", "$", "@", "a", " ", "-", "."),
 ]
 

@@ -1,6 +1,7 @@
 """Look-alike characters: text as a reader sees it."""
 
 import os
+import re
 import unicodedata
 from collections.abc import Callable
 
@@ -39,30 +40,35 @@ DIGITS = "".join(_RESEMBLED)
 """Kept in a reading, because they can replace letters."""
 _GLUE = frozenset("*_~`\\-")
 """Inside words in Markdown and by hyphenation."""
+_TURNED = dict(zip("ɐɔǝɟƃᵷɥᴉɾʞɯɹʇʌʍʎ", "acefgghijkmrtvwy", strict=True))
+_FEWEST_TURNED = 2
+_TAG = re.compile(r"(<[^<>]*>)")
+_UPRIGHT = str.maketrans(_TURNED | dict.fromkeys("bdnpqu", _FOREIGN_LETTER))
 _LARGEST_CACHE = 20_000
 
 _OTHERS = {
-    "a": "ⲁ",
-    "b": "вьβϐƅⲃ",
-    "c": "ᑕ",
-    "d": "ժⲇδძ",
-    "e": "єεⲉə",
+    "a": "ⲁ卂ꍏᏗคᗩꪖДል",
+    "b": "вьβϐƅⲃ乃ცꌃᏰ๒ᗷጌ",
+    "c": "ᑕ匚ꉓፈᥴҀር",
+    "d": "ᦔժⲇδძꀸᎴↁዕ",
+    "e": "єεⲉə乇ꍟᏋꫀᕮቿ",
     "f": "ϝ",
-    "g": "ԍմムջ",
-    "h": "нⲏ",
-    "i": "Ꮖ",
+    "g": "ԍմムջᎶꁅﻮᧁኗ",
+    "h": "нⲏ卄んɧꃅɦђꫝዘ",
+    "i": "Ꮖ丨ﾉꀤเ꠸ጎ",
     "k": "кκⲕ",
     "m": "мⲙ",
-    "n": "пиⲛπ",
-    "o": "ㄖ",
-    "p": "ҏ",
-    "r": "я",
-    "s": "տƨⲋ",
-    "t": "тτⲧセㄒ",
-    "u": "μʊцㄩ",
-    "w": "ωⲱщϣ",
+    "n": "пиⲛπ几刀ꈤᏁภᑎꪀክ",
+    "o": "ㄖのꂦᎧꪮዐ",
+    "p": "ҏք卩ｱ℘ꉣᎮקየþ",
+    "r": "я尺ཞꋪ᥅Ꮢዪ",
+    "s": "տƨⲋ丂ꌗֆรᔕᦓነʃ",
+    "t": "тτⲧセㄒｲ꓄ᏖՇꪻፕ",
+    "u": "μʊцㄩꀎᏬยꪊሁ",
+    "v": "ｳꃴᏉשꪜ",
+    "w": "ωⲱщϣ山ꅏᏇฬᗯሠ",
     "x": "χⲭ",
-    "y": "ㄚ",
+    "y": "ㄚﾘყꌩᎩץꪗሃ",
     "3": "з",
     ":": "ˑ፡",
     "av": "ΛЛ∧ʌ",
@@ -72,8 +78,8 @@ _OTHERS = {
     "gr": "ⲅ",
     "np": "ⲡ",
     "nr": "ր",
-    "uy": "ⲩ",
     "nv": "ν",
+    "uy": "ⲩ",
 }
 """Taken for Latin letters by people, but not by Unicode."""
 
@@ -91,6 +97,8 @@ _ALIKE = [
     *((key, [chr(int(code, 16)) for code in codes.split()]) for key, codes in CONFUSABLES.items()),
     *_OTHERS.items(),
 ]
+_UNCLEAR = frozenset("ﾑɬς๔մГᏆΔሀ")
+"""Taken for one Latin letter in one alphabet, and for another in another."""
 _SEVERAL = sorted({key for key, _ in _ALIKE if len(key) > 1})
 _SPARE = [*map(chr, range(0x01, 0x09)), *map(chr, range(0x0E, 0x1B))]
 """Control characters, which no injected text contains."""
@@ -147,6 +155,19 @@ def symbols_as_letters(text: str) -> str:
     return text.translate(_SYMBOLS_AS_LETTERS)
 
 
+def turned(text: str) -> tuple[str, ...]:
+    """`text` with its turned letters upright, and with each line upside down; empty without any.
+
+    Of same length. A letter that is another one when it is turned becomes a foreign letter.
+    """
+    if text.isascii() or sum(map(text.count, _TURNED)) < _FEWEST_TURNED:
+        return ()
+    parts = _TAG.split(text)
+    parts[::2] = [part.translate(_UPRIGHT) for part in parts[::2]]
+    upright = "".join(parts)
+    return upright, "\n".join(line[::-1] for line in upright.split("\n"))
+
+
 def length_read(character: str) -> int:
     return len(_READINGS[ord(character)])
 
@@ -190,9 +211,14 @@ def _named_letter(character: str) -> str:
 def _reading(character: str) -> str:
     if character in _SIGNS_OF_READINGS:
         return character
+    if character in _UNCLEAR:
+        return OTHER
     if ord(character) in _LOOKS_LIKE:
         return _read(_LOOKS_LIKE[ord(character)])
-    if unicodedata.category(character) in ("Cc", "Cf", "Cs", "Co", "Cn"):
+    category = unicodedata.category(character)
+    if category == "Cn":
+        return OTHER  # a letter of a Unicode version that this Python does not know
+    if category in ("Cc", "Cf", "Cs", "Co"):
         return " " if character in "\t\n\r" else ""
     if (shown := _as_ascii(character)).isascii():
         return _read(shown)
@@ -230,6 +256,8 @@ _CODES = {
 def _shape(character: str) -> str:
     if character.isascii():
         return character
+    if character in _UNCLEAR:
+        return chr(OTHER_CODE)
     shown = _as_ascii(character)
     read = shown if shown.isascii() else _reading(character)
     if not read:

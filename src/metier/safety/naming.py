@@ -2,7 +2,7 @@
 
 _SUSPECT = (b"gnr", b"drgrd", b"nwnrucn", b"nvvnrucn")
 """What `_SKELETON` leaves of "ignore", "disregard" and "new instructions", also of "nevv"."""
-_MARKUP = ("<", "](", "][", "[^", "\\")
+_MARKUP = ("<", "](", "][", "[^", "\\", "[[", "[/", "]]", "/*", "{", "%", "=", "U+00", "0x")
 _SIGNS = {ord(sign): " " for sign in "—–‘’“”…→←↔•·×≥≤✅❌✓✗⚠★─├└"}
 """Visible signs that look like no letter."""
 _LETTERS = b"cdfghjkmnpqruvwxyz"
@@ -24,11 +24,12 @@ def may_be_named(text: str) -> bool:
 
 
 def _is_plain(text: str) -> bool:
-    """Whether `text` is shown as written: no markup, nothing invisible."""
+    """Whether `text` is shown as written: no markup, no escapes, nothing invisible."""
     if not text.isascii():
         text = text.translate(_SIGNS)
     is_shown = text.isascii() and text.replace("\n", " ").replace("\t", " ").isprintable()
-    return is_shown and not any(mark in text for mark in _MARKUP) and not _may_have_entity(text)
+    is_bare = not any(mark in text for mark in _MARKUP) and text.count(":") < 2
+    return is_shown and is_bare and not _may_have_entity(text)
 
 
 def _may_have_entity(text: str) -> bool:

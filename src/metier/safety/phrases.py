@@ -23,6 +23,7 @@ from metier.safety.lookalikes import (
     length_read,
     readings,
     symbols_as_letters,
+    turned,
 )
 from metier.safety.markup import ENTITIES, MARKUP, decoded
 
@@ -46,6 +47,8 @@ _DEFINITION = re.compile(r"\n([ \t]*)[:~](?=[ \t])")
 _latin = "a-z" + "".join([*EITHER, *PICTURES])
 _BESIDE_LATIN = re.compile(f"(?<=[{_latin}]){OTHER}|{OTHER}(?=[{_latin}])")
 _BESIDE_WILD = re.compile(f"(?<={WILD}){OTHER}|{OTHER}(?={WILD})")
+_LONGEST_FOREIGN = 4
+"""Foreign letters in a row, beside a Latin one, that may look like Latin ones."""
 
 _BETWEEN_LETTERS = dict.fromkeys(map(ord, f" {DIGITS}{PARAGRAPH}"))
 _ENDS_IN_NEW = re.compile(r"\b(?:a|forek|k|re|si)new\b", re.IGNORECASE)
@@ -112,7 +115,7 @@ def read_closely(text: str) -> list[Phrase]:
     """The first occurrence of each phrase in `text`, in order."""
     found: dict[str, int] = {}
     seen: set[str] = set()
-    marked = [_marked(one) for one in dict.fromkeys((text, symbols_as_letters(text)))]
+    marked = [_marked(one) for one in _variants(text)]
     for variant, markup in product(marked, (ENTITIES, *MARKUP)):
         reading = _Reading.of(variant, markup)
         for letters in {reading.text, as_letters(reading.text)} - seen:
@@ -121,6 +124,11 @@ def read_closely(text: str) -> list[Phrase]:
                 at = reading.origin(index)
                 found[name] = min(at, found.get(name, at))
     return sorted((Phrase(name, at) for name, at in found.items()), key=lambda phrase: phrase.at)
+
+
+def _variants(text: str) -> Iterator[str]:
+    """The text, and others of its length that it may be read as."""
+    yield from dict.fromkeys((text, symbols_as_letters(text), *turned(text)))
 
 
 def _marked(text: str) -> str:
@@ -148,7 +156,9 @@ class _Reading(NamedTuple):
         pieces.append((at, text[at:]))
         read = "".join(readings(piece) for _, piece in pieces)
         if OTHER in read:
-            read = _BESIDE_WILD.sub(WILD, _BESIDE_LATIN.sub(WILD, read))
+            read = _BESIDE_LATIN.sub(WILD, read)
+            for _ in range(_LONGEST_FOREIGN - 1):
+                read = _BESIDE_WILD.sub(WILD, read)
         return cls(read, pieces)
 
     def origin(self, index: int) -> int:

@@ -1,7 +1,8 @@
 """Whether a text is surely harmless, at a glance. Light: most names and descriptions are."""
 
-_SEEN = bytes(set(range(32, 127)) - set(b"<[\\&")) + b"\t\n\r"
-"""ASCII that people see, without what markup and escapes start with."""
+_SEEN = bytes(set(range(32, 127)) - set(b"<[{\\&%=")) + b"\t\n\r"
+"""ASCII that people see, without what markup and most escapes start with."""
+_OTHER_STARTS = (b"U+00", b"0x", b"/*")
 _SMALL = bytes(range(97, 123))
 _AS_WRITTEN = bytes.maketrans(_SMALL.upper(), _SMALL)
 _AS_RESEMBLED = bytes.maketrans(
@@ -21,7 +22,9 @@ def is_plain(text: str) -> bool:
     if not text.isascii():
         return False
     raw = text.encode()
-    if raw.translate(None, _SEEN):
+    if raw.translate(None, _SEEN) or raw.count(b":") > 1:
+        return False
+    if any(start in raw for start in _OTHER_STARTS):
         return False
     written = raw.translate(_AS_WRITTEN, _NO_LETTERS)
     resembled = raw.translate(_AS_RESEMBLED, _NOT_RESEMBLED)

@@ -21,6 +21,7 @@ from metier.safety.lookalikes import (
     SIGN_CODE,
     SYMBOL_CODE,
     shape,
+    turned,
     without_ligatures,
 )
 
@@ -29,10 +30,18 @@ _UNCERTAIN = AMBIGUOUS + bytes([OTHER_CODE])
 _fillers = "|".join([*FILLERS, "aii"])
 _INSIDE = re.compile(f"previous(?:{_fillers}|instructions)".encode())
 """A part of the first phrase that has an end, however many words are between."""
-_TAG_START = re.compile(rb"<[/A-Za-z|?!]")
+_TAG_START = re.compile(rb"<[/A-Za-z|?!%]")
+_HIDES = re.compile(
+    rb"<[a-z](?:(?<=[st])(?:tyle|cript|emplate)\b|[^<>]*?\b(?:hidden|display: ?none)\b[^<>]*+>)"
+)
+_HIDING = (b"<style", b"<script", b"<template", b"hidden", b"display:")
+"""What an element that is not shown starts with or has."""
 _QUOTED_BRACKET = re.compile(rb"[\"'][^\"'<>]*[<>][^\"']*[\"']")
-_MARKS = (b"<", b"](", b"][", b"[^", b"\\")
-"""Without any of them there is no markup."""
+_MARKS = re.compile(
+    rb"\]\(|\]\[|\]\]|\[\[|\[\^|\[/|\\|%%|/\*|:[a-z_]{1,20}+:"
+    rb"|\{(?:[#%/!*:.]|(?:empty|blank|zwsp|wj|nbsp|shy)\})"
+)
+"""Without any of them, and without tags, there is no markup."""
 _BOX = re.compile(rb"\[[ xX]\] ")
 """Of a task item."""
 _NEAR = 64
@@ -45,7 +54,9 @@ def may_contain_phrase(text: str, shown: bytes) -> bool:
     """Whether `text`, of which `shown` is the shape, may contain a phrase in any disguise."""
     if SEVERAL_CODE in shown:
         shown = shape(without_ligatures(text))
-    return any(map(_may_contain, _variants(shown)))
+    return any(map(_may_contain, _variants(shown))) or any(
+        _may_contain(shape(one)) for one in turned(text)
+    )
 
 
 def _variants(shown: bytes) -> Iterator[bytes]:
@@ -82,20 +93,29 @@ _SYMBOL_AS_OTHER = bytes.maketrans(bytes([SYMBOL_CODE]), bytes([OTHER_CODE]))
 
 def _patterns(plain: bytes) -> Iterator[re.Pattern[bytes]]:
     """Patterns for the markup that other readings leave out, as far as they differ."""
-    if not any(mark in plain for mark in _MARKS):
+    is_marked = _MARKS.search(plain) is not None
+    if not is_marked and b"<" not in plain:
         return
     from metier.safety.markup import MARKUP_BYTES, TAG_BYTES  # few names have markup
 
     if b"<" not in plain or _TAG_START.search(plain) is None:
-        if any(mark in plain for mark in _MARKS[1:]):
+        if is_marked:
             yield MARKUP_BYTES[1]
         return
     yield from MARKUP_BYTES[:2]
     if _QUOTED_BRACKET.search(plain) is not None:
         tags = _spans(TAG_BYTES[0], plain)
-        for tag, pattern in zip(TAG_BYTES[1:], MARKUP_BYTES[2:], strict=True):
+        for tag, pattern in zip(TAG_BYTES[1:], MARKUP_BYTES[2:-1], strict=True):
             if _spans(tag, plain) != tags:
                 yield pattern
+    if b"</" in plain and _hides(plain):
+        yield MARKUP_BYTES[-1]
+
+
+def _hides(plain: bytes) -> bool:
+    """Whether there may be an element that is not shown."""
+    small = plain.lower()
+    return any(one in small for one in _HIDING) and _HIDES.search(small) is not None
 
 
 def _spans(pattern: re.Pattern[bytes], plain: bytes) -> list[tuple[int, int]]:
@@ -120,13 +140,19 @@ def _ends(piece: bytes) -> bytes:
     return first + BLOCKER + last if is_long else piece
 
 
-_COMMON_STARTS, _RARE_STARTS = (b"&", b"\\u", b"\\x"), (b"\\u{", b"\\U00")
-_LETTER_OF_ADDRESS = re.compile(rb"%(?:[4-7][0-9A-Fa-f]|3[Aa])")
+_COMMON_STARTS = (b"&", b"\\u", b"\\x")
+_RARE = (
+    (b"%", re.compile(rb"%(?:u00|(?:25)*+(?:[4-7][0-9A-Fa-f]|3[Aa]))")),
+    (b"\\", re.compile(rb"\\(?:[013-7]|[ux]\{|uu|U00|N\{)")),
+    (b"=", re.compile(rb"=(?:[4-7][0-9A-F]|3A)")),
+    (b"U+00", re.compile(rb"U\+00[3-7]")),
+    (b"0x", re.compile(rb"0x(?:[4-7][0-9A-Fa-f]|3[Aa])")),
+)
+"""Escapes by what they start with."""
 
 
 def _decoded(shown: bytes) -> bytes:
-    is_rare = any(start in shown for start in _RARE_STARTS)
-    is_rare = is_rare or (b"%" in shown and _LETTER_OF_ADDRESS.search(shown) is not None)
+    is_rare = any(start in shown and found.search(shown) is not None for start, found in _RARE)
     if not is_rare and not any(start in shown for start in _COMMON_STARTS):
         return shown
     from metier.safety.markup import COMMON_ENTITY_BYTES, ENTITY_BYTES
