@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from metier.flow.resolving import Resolver
     from metier.flow.running import Agency
     from metier.flow.shared import SharedState
-    from metier.resolve.reliability import History
     from metier.resolve.report import Resolution
     from metier.values.agents import Execution
     from metier.values.contracts import Mode
@@ -348,14 +347,6 @@ class Catalog(Queries, RunMethods, ReportMethods):
 
         return SharedState.of(self.config, self.workspace)
 
-    def record_outcome(self, candidate: str, *, success: bool) -> "History":
-        """Add an outcome to the history of a skill. Raises `NotFoundError`."""
-        return self._resolver.record(candidate, success=success)
-
-    def candidate_id(self, wanted: str) -> str:
-        """The full id of the skill with that name or id. Raises `NotFoundError`."""
-        return self._resolver.candidate(wanted).id
-
     def which(
         self,
         task: str,
@@ -405,6 +396,17 @@ class Catalog(Queries, RunMethods, ReportMethods):
         return await self.agency.run(
             agent, task, input=input, model=model, execution=execution, on_event=on_event
         )
+
+    async def resume(
+        self, run_id: str, *, model: "str | Model" = "", on_event: "OnEvent | None" = None
+    ) -> "RunResult":
+        """Resume a run without repeating steps that succeeded; if all did, its stored result.
+
+        `model` replaces that of the run and of its agents; a run that was started with an object
+        needs it. Raises `NotFoundError`, `TrustError`, and `UsageError` for a run that
+        cannot be resumed.
+        """
+        return await self.agency.resume(run_id, model=model, on_event=on_event)
 
     @cached_property
     def agency(self) -> "Agency":

@@ -1,4 +1,4 @@
-"""The methods of a catalog that store and read reports."""
+"""The methods of a catalog that keep reports and outcomes."""
 
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -8,8 +8,10 @@ from metier.errors import MetierError
 
 if TYPE_CHECKING:
     from metier.flow.reports import Reports
+    from metier.flow.resolving import Resolver
     from metier.flow.shared import SharedState
     from metier.index.store import Store
+    from metier.resolve.reliability import History
     from metier.resolve.report import Resolution
     from metier.safety.redactor import Redactor
     from metier.storage.room import Room
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class ReportMethods:
-    """Stored reports of resolutions."""
+    """Stored reports of resolutions, and outcomes of skills."""
 
     store: "Store"
     room: "Room | None"
@@ -28,6 +30,8 @@ class ReportMethods:
         def redactor(self) -> Redactor: ...
         @property
         def shared(self) -> SharedState | None: ...
+        @property
+        def _resolver(self) -> Resolver: ...
 
     @cached_property
     def report_store(self) -> "Reports":
@@ -67,3 +71,11 @@ class ReportMethods:
         self.store.require_open()
         found = (one for one in self.report_store.summaries() if not isinstance(one, MetierError))
         return list(islice(found, limit))
+
+    def record_outcome(self, candidate: str, *, success: bool) -> "History":
+        """Add an outcome to the history of a skill. Raises `NotFoundError`."""
+        return self._resolver.record(candidate, success=success)
+
+    def candidate_id(self, wanted: str) -> str:
+        """The full id of the skill with that name or id. Raises `NotFoundError`."""
+        return self._resolver.candidate(wanted).id

@@ -48,8 +48,8 @@ class RunMethods:
         execution: "Execution | None" = None,
     ) -> "RunStream":
         """`run` as a stream of its events; `result` is set after the last one."""
-        from metier.flow.run_arguments import check_run
         from metier.flow.run_stream import RunStream
+        from metier.flow.running import check_run
 
         check_run(agent, task, model)
         return RunStream(
@@ -60,8 +60,8 @@ class RunMethods:
 
     def stream_resume(self, run_id: str, *, model: "str | Model" = "") -> "RunStream":
         """`resume` as a stream of its events; `result` is set after the last one."""
-        from metier.flow.run_arguments import check_resume
         from metier.flow.run_stream import RunStream
+        from metier.flow.running import check_resume
 
         check_resume(run_id, model)
         return RunStream(
@@ -85,17 +85,6 @@ class RunMethods:
                 agent, task, input=input, model=model, execution=execution, on_event=on_event
             ),
         )
-
-    async def resume(
-        self, run_id: str, *, model: "str | Model" = "", on_event: "OnEvent | None" = None
-    ) -> "RunResult":
-        """Resume a run without repeating steps that succeeded; if all did, its stored result.
-
-        `model` replaces that of the run and of its agents; a run that was started with an object
-        needs it. Raises `NotFoundError`, `TrustError`, and `UsageError` for a run that
-        cannot be resumed.
-        """
-        return await self.agency.resume(run_id, model=model, on_event=on_event)
 
     def resume_sync(
         self, run_id: str, *, model: "str | Model" = "", on_event: "OnEvent | None" = None

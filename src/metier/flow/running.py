@@ -9,12 +9,12 @@ from typing import Any
 
 from metier.config.consent import consented
 from metier.config.mcp_pins import McpPins
+from metier.core.arguments import check_listener, wrong_argument
 from metier.errors import UsageError
 from metier.flow.agent import Agent
 from metier.flow.agent_powers import check_agent, powers_of
 from metier.flow.live_tries import TRY, live_try
 from metier.flow.redacted_events import redacted_events
-from metier.flow.run_arguments import check_resume, check_run
 from metier.flow.run_catalog import RunCatalog
 from metier.flow.run_services import KnownAgents, RunServices
 from metier.flow.state_settings import StateSettings, state_settings
@@ -35,7 +35,7 @@ from metier.values.agents import (
     Execution,
     allowed_tools,
 )
-from metier.values.models import Model
+from metier.values.models import A_NAME, Model, check_model
 from metier.values.runs import OnEvent, RunResult
 from metier.values.settings import QueueSetting
 
@@ -336,3 +336,25 @@ class Agency(KnownAgents):
     def price(self, name: str) -> Price | None:
         """What a model costs, if that is known."""
         return price_of(name, self._catalog.config.models.providers)
+
+
+def check_run(agent: object, task: object, model: object, on_event: OnEvent | None = None) -> None:
+    """Raise `UsageError` unless a run can be started with arguments of these types."""
+    if not isinstance(agent, str | Agent):
+        raise wrong_argument("agent", "the id of an agent, or an Agent", agent)
+    if not isinstance(task, str):
+        raise wrong_argument("task", "a string", task)
+    if not isinstance(model, str):
+        check_model(model, A_NAME)
+    if on_event is not None:
+        check_listener("on_event", on_event)
+
+
+def check_resume(run_id: object, model: object, on_event: OnEvent | None = None) -> None:
+    """Raise `UsageError` unless a run can be resumed with arguments of these types."""
+    if not isinstance(run_id, str):
+        raise wrong_argument("run_id", "a string", run_id)
+    if not isinstance(model, str):
+        check_model(model, A_NAME)
+    if on_event is not None:
+        check_listener("on_event", on_event)
