@@ -13,10 +13,13 @@ from mcp_node import NODE, install_clients
 from mcp_served import METIER, environment, example, over_http
 from metier.mcp.skill_files import MOST_SENT
 
-SECONDS = 60
+SECONDS = 300
+PATIENT = ("--connect-timeout", str(SECONDS * 1_000))
+"""A server on a busy machine starts slowly."""
+LAUNCHER = "clients/launcher/build/index.js"
 OLD = ("inspector-1", "cli/build/cli.js", ())
-NEW = ("inspector-2", "clients/launcher/build/index.js", ("--protocol-era", "modern"))
-NEW_AS_OLD = ("inspector-2", "clients/launcher/build/index.js", ("--protocol-era", "legacy"))
+NEW = ("inspector-2", LAUNCHER, (*PATIENT, "--protocol-era", "modern"))
+NEW_AS_OLD = ("inspector-2", LAUNCHER, (*PATIENT, "--protocol-era", "legacy"))
 ERAS = [
     pytest.param(OLD, id="1.0.3"),
     pytest.param(NEW, id="2 modern"),

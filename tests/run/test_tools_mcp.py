@@ -21,6 +21,13 @@ from run.served_in_process import Served, served
 
 pytestmark = pytest.mark.slow
 
+
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the SDK wait until it sees that a server it killed is gone, on a busy machine too."""
+    monkeypatch.setattr("mcp.client.stdio._KILL_REAP_TIMEOUT", 300.0)
+
+
 ENOUGH = 300.0
 
 SERVER = '''
