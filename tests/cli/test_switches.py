@@ -333,6 +333,18 @@ def test_settings_that_cannot_be_edited_stay_as_they_are(
     assert file.read_text() == text
 
 
+def test_no_settings_are_made_beside_those_with_comments_that_the_host_reads_too(
+    workspace: Workspace, empty_home: Path
+) -> None:
+    case = next(one for one in CASES if one.host == "opencode")
+    file = set_up(case._replace(before=None), workspace, empty_home)
+    workspace.write("opencode.jsonc", '{"permission": "ask"} // all of it\n')
+    refused = run_here(workspace.root, "disable", "alpha", "--host", "opencode")
+    assert (refused.returncode, file.exists()) == (2, False)
+    assert "opencode.jsonc" in refused.stderr
+    assert "add this by hand: permission.skill, alpha = deny" in refused.stderr
+
+
 def test_settings_that_cannot_be_edited_do_not_hinder_taking_back_what_is_elsewhere(
     workspace: Workspace, empty_home: Path
 ) -> None:

@@ -136,6 +136,10 @@ def _plan_off(wanted: Wanted, planned: Texts) -> SwitchPlan | None:
     scope = _scope(wanted, switch)
     file, switched = _file(wanted, scope), _switched_skill(wanted, switch)
     before = _text(file, planned)
+    with_comments = f"{file}c"
+    if before is None and os.path.lexists(with_comments):
+        error = ValueError("they are in JSON with comments")
+        raise _unwritable(wanted, switch, switched, with_comments, error)
     try:
         if file in planned and is_off(before or "", switched):
             return None
