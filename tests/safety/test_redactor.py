@@ -33,6 +33,22 @@ def test_no_text_keeps_a_value_however_it_is_written(secret: str, before: str, a
         assert secret not in redacted.replace("[secret]", "\0")
 
 
+@pytest.mark.parametrize(
+    "listed",
+    ['tok&lt;&"9/part-24', 'tok&lt;&amp;"9/part-24', "tok&lt;&amp;&quot;9/part-24"],
+)
+def test_a_value_is_hidden_as_a_listing_shows_it_in_json_and_on_a_page(listed: str) -> None:
+    redactor = Redactor(['tok<&"9/part-24'])
+    for form in (listed, json.dumps(listed), html.escape(listed)):
+        assert redactor.text(f"- alpha: {form}.").replace('"', "") == "- alpha: [secret]."
+
+
+def test_a_value_of_letters_and_digits_is_hidden_among_the_words_of_a_task() -> None:
+    assert Redactor(["AbCd1234"]).value({"words": ["abcd1234", "AbCd1234"]}) == {
+        "words": ["[secret]", "[secret]"]
+    }
+
+
 class Row(NamedTuple):
     name: str
     rest: Any = None
