@@ -43,10 +43,11 @@ def test_a_value_is_hidden_as_a_listing_shows_it_in_json_and_on_a_page(listed: s
         assert redactor.text(f"- alpha: {form}.").replace('"', "") == "- alpha: [secret]."
 
 
-def test_a_value_of_letters_and_digits_is_hidden_among_the_words_of_a_task() -> None:
-    assert Redactor(["AbCd1234"]).value({"words": ["abcd1234", "AbCd1234"]}) == {
-        "words": ["[secret]", "[secret]"]
-    }
+def test_a_value_is_hidden_among_the_words_of_a_task_and_ordinary_words_are_not() -> None:
+    redactor = Redactor(["AbCdEfGh", "lab-Key12345", "postgres://production"])
+    assert redactor.value(["abcdefgh", "key12345", "lab", "postgres", "production"]) == [
+        "[secret]", "[secret]", "lab", "postgres", "production",
+    ]  # fmt: skip
 
 
 class Row(NamedTuple):

@@ -84,7 +84,16 @@ def _forms(value: str) -> set[str]:
     forms = {quote(value, safe="", errors="replace")}
     for listed in _listed(value):
         forms |= _quoted(listed)
-    return {*forms, value.lower()} if value.isalnum() else forms  # words of a task are lower-case
+    return forms | _words(value)
+
+
+def _words(value: str) -> set[str]:
+    """What is left of a value among the words of a task, unless it may be an ordinary word."""
+    import re
+
+    words = [one for one in re.split(r"[\W_]+", value) if len(one) >= SHORTEST]
+    telling = [one for one in words if one == value or any(map(str.isdigit, one))]
+    return {form for one in telling for form in (one, one.lower())}
 
 
 def _listed(value: str) -> set[str]:
