@@ -333,6 +333,31 @@ def test_settings_that_cannot_be_edited_stay_as_they_are(
     assert file.read_text() == text
 
 
+def test_no_settings_are_made_beside_those_with_comments_that_the_host_reads_too(
+    workspace: Workspace, empty_home: Path
+) -> None:
+    case = next(one for one in CASES if one.host == "opencode")
+    file = set_up(case._replace(before=None), workspace, empty_home)
+    workspace.write("opencode.jsonc", '{"permission": "ask"} // all of it\n')
+    refused = run_here(workspace.root, "disable", "alpha", "--host", "opencode")
+    assert (refused.returncode, file.exists()) == (2, False)
+    assert "opencode.jsonc" in refused.stderr
+    assert "add this by hand: permission.skill, alpha = deny" in refused.stderr
+
+
+def test_settings_that_cannot_be_edited_do_not_hinder_taking_back_what_is_elsewhere(
+    workspace: Workspace, empty_home: Path
+) -> None:
+    case = CASES[0]._replace(before='{"a": 1, // why\n}', file="~/.claude/settings.json")
+    set_up(case._replace(file=".claude/settings.json"), workspace, empty_home)
+    user = path_of(case, workspace, empty_home)
+    host = ("alpha", "--host", "claude-code")
+    assert run_here(workspace.root, "disable", *host, "--user").returncode == 0
+    assert '"alpha": "off"' in user.read_text()
+    back = run_here(workspace.root, "enable", *host)
+    assert (back.returncode, user.exists()) == (0, False), back.stderr
+
+
 def test_a_skill_of_a_plugin_and_its_whole_plugin(workspace: Workspace, empty_home: Path) -> None:
     cache = empty_home / ".claude/plugins/cache/market/tools/1.0"
     (cache / ".claude-plugin").mkdir(parents=True)

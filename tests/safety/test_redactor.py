@@ -33,6 +33,23 @@ def test_no_text_keeps_a_value_however_it_is_written(secret: str, before: str, a
         assert secret not in redacted.replace("[secret]", "\0")
 
 
+@pytest.mark.parametrize(
+    "listed",
+    ['tok&lt;&"9/part-24', 'tok&lt;&amp;"9/part-24', "tok&lt;&amp;&quot;9/part-24"],
+)
+def test_a_value_is_hidden_as_a_listing_shows_it_in_json_and_on_a_page(listed: str) -> None:
+    redactor = Redactor(['tok<&"9/part-24'])
+    for form in (listed, json.dumps(listed), html.escape(listed)):
+        assert redactor.text(f"- alpha: {form}.").replace('"', "") == "- alpha: [secret]."
+
+
+def test_a_value_is_hidden_among_the_words_of_a_task_and_ordinary_words_are_not() -> None:
+    redactor = Redactor(["AbCdEfGh", "lab-Key12345", "postgres://production"])
+    assert redactor.value(["abcdefgh", "key12345", "lab", "postgres", "production"]) == [
+        "[secret]", "[secret]", "lab", "postgres", "production",
+    ]  # fmt: skip
+
+
 class Row(NamedTuple):
     name: str
     rest: Any = None

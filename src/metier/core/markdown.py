@@ -109,6 +109,19 @@ def _column_after(blanks: str, column: int) -> int:
     return column - offset + len((" " * offset + blanks).expandtabs(_TAB_WIDTH))
 
 
+def _closed(text: str, start: int, mark: str, deepest: int) -> int:
+    """The start of the line after the one that closes a fenced block outside quotes and items."""
+    line_end = text.find("\n", start)
+    while line_end >= 0:
+        line = _FENCE_LINE.search(text, line_end)
+        if line is None:
+            break
+        line_end = line.end()
+        if line[2].startswith(mark) and _column_after(line[1], 0) <= deepest:
+            return min(line_end + 1, len(text))
+    return len(text)
+
+
 class _Scanner:
     def __init__(self, text: str, near: Sequence[int] | None) -> None:
         self.text = text
@@ -228,22 +241,13 @@ class _Scanner:
 
     def _fenced(self, fence: _Fence) -> int:
         """Collect a fenced block; the start of the line after it."""
-        at = self._closed(fence) if not fence.quotes and not fence.inside else self._left(fence)
+        if fence.quotes or fence.inside:
+            at = self._left(fence)
+        else:
+            at = _closed(self.text, fence.start, fence.mark, fence.deepest)
         end = at - 1 if self.text[at - 1] == "\n" else at
         self.spans.append(Span(fence.start, end, "code"))
         return at
-
-    def _closed(self, fence: _Fence) -> int:
-        """The start of the line after the one that closes a block outside quotes and items."""
-        line_end = self.text.find("\n", fence.start)
-        while line_end >= 0:
-            line = _FENCE_LINE.search(self.text, line_end)
-            if line is None:
-                break
-            line_end = line.end()
-            if line[2].startswith(fence.mark) and _column_after(line[1], 0) <= fence.deepest:
-                return min(line_end + 1, len(self.text))
-        return len(self.text)
 
     def _left(self, fence: _Fence) -> int:
         """The start of the line after a block that the end of its quote or item may close."""
@@ -268,7 +272,7 @@ class _Scanner:
 
     def _inline(self, start: int, end: int) -> int:
         """Like `_block`, for the code and comments in a paragraph."""
-        if self._token_from(start) >= end:
+        if self._token_from(start) >= end or self._is_skipped(start, end):
             return end
         tokens = list(_TOKEN.finditer(self.text, start, end))
         runs = _Runs([token.span() for token in tokens if token[0][0] == "`"])
@@ -288,6 +292,9 @@ class _Scanner:
                 at = found + 3 if found >= 0 else len(self.text)
                 self.spans.append(Span(token.end() - 4, at, "comment"))
         return max(at, end)
+
+    def _is_skipped(self, start: int, end: int) -> bool:
+        return self.skips is not None and self.skips.near_from(start) > end
 
     def _token_from(self, start: int) -> int:
         """Where the first run of backticks or comment from `start` on starts."""
@@ -332,17 +339,22 @@ class _Skips:
     def past(self, paragraph: int, at: int) -> int:
         """Where to continue from `at`, in the block that starts at `paragraph`; `at` or less:
         here."""
-        stop = min(self._near_from(paragraph), self._fence_from(paragraph))
-        if stop != self._stop:
+        near = self.near_from(paragraph)
+        stop = min(near, self._fence_from(paragraph))
+        while stop != self._stop:
             self._stop = stop
-            self._paragraph = self._last_paragraph(at, stop)
+            self._paragraph = max(self._paragraph, self._last_paragraph(at, stop))
+            if stop < near and near >= (after := self._after_fence(stop)) > stop:
+                at = after - 1
+                stop = min(near, self._fence_from(after))
         return self._paragraph
 
-    def _near_from(self, start: int) -> int:
+    def near_from(self, start: int) -> int:
+        """The first position from `start` on that is asked about; behind the text if none is."""
         while self._next_near < len(self._near) and self._near[self._next_near] < start:
             self._next_near += 1
         is_left = self._next_near < len(self._near)
-        return self._near[self._next_near] if is_left else len(self._text)
+        return self._near[self._next_near] if is_left else len(self._text) + 1
 
     def _fence_from(self, start: int) -> int:
         """The first run of three backticks or tildes, which may start a fenced block."""
@@ -350,6 +362,12 @@ class _Skips:
             fence = _FENCE_START.search(self._text, start)
             self._fence = fence.start() if fence is not None else len(self._text)
         return self._fence
+
+    def _after_fence(self, start: int) -> int:
+        """The end of a fenced block that starts at the start of a line; 0 if none does."""
+        fence = _MARK.match(self._text, start) if self._text[start - 1 : start] == "\n" else None
+        mark = fence["fence"] if fence is not None else None
+        return _closed(self._text, start, mark, _DEEPEST_FENCE) if mark else 0
 
     def _last_paragraph(self, at: int, stop: int) -> int:
         """The start of the last paragraph of plain text before `stop`; -1 if none from `at` on."""

@@ -136,6 +136,10 @@ def _plan_off(wanted: Wanted, planned: Texts) -> SwitchPlan | None:
     scope = _scope(wanted, switch)
     file, switched = _file(wanted, scope), _switched_skill(wanted, switch)
     before = _text(file, planned)
+    with_comments = f"{file}c"
+    if before is None and os.path.lexists(with_comments):
+        error = ValueError("they are in JSON with comments")
+        raise _unwritable(wanted, switch, switched, with_comments, error)
     try:
         if file in planned and is_off(before or "", switched):
             return None
@@ -258,17 +262,28 @@ def _last_off(wanted: Wanted, order: Mapping[tuple[str, str, str], int]) -> int:
 
 
 def _plans_on(wanted: Wanted, record: SwitchRecord, planned: Texts) -> list[SwitchPlan]:
-    """A plan for each file that switches the skill off. Raises `UsageError` if none can be."""
+    """A plan for each file that switches the skill off. Raises `UsageError` if none can be.
+
+    A file that cannot be edited, and that metier did not write, does not hinder the others.
+    """
     plans, texts = [], dict(planned)
+    refused: UsageError | None = None
     for file in _files(wanted):
         before = _text(file, planned)
-        after = before
         for switch, switched in _switched_skills(wanted):
-            after, change = _on(wanted, file, before, switch, switched, record)
+            try:
+                after, change = _on(wanted, file, before, switch, switched, record)
+            except UsageError as error:
+                if record.of(os.path.realpath(file), switch.key, switched.name) is not None:
+                    raise
+                refused = refused or error
+                continue
             if change is not None:
                 plans.append(change)
                 texts[file] = after
                 break
+    if refused is not None and not plans:
+        raise refused
     if plans:
         check_links([one.change.path for one in plans if _is_in(one, wanted)], wanted.workspace)
         _check_all(wanted, texts, is_wanted_off=False)

@@ -42,6 +42,8 @@ _GLUE = frozenset("*_~`\\-")
 """Inside words in Markdown and by hyphenation."""
 _TURNED = dict(zip("ɐɔǝɟƃᵷɥᴉɾʞɯɹʇʌʍʎ", "acefgghijkmrtvwy", strict=True))
 _FEWEST_TURNED = 2
+_TURNED_STARTS = {letter.encode()[:1] for letter in _TURNED}
+"""In UTF-8, which is searched fast."""
 _TAG = re.compile(r"(<[^<>]*>)")
 _UPRIGHT = str.maketrans(_TURNED | dict.fromkeys("bdnpqu", _FOREIGN_LETTER))
 _LARGEST_CACHE = 20_000
@@ -160,7 +162,10 @@ def turned(text: str) -> tuple[str, ...]:
 
     Of same length. A letter that is another one when it is turned becomes a foreign letter.
     """
-    if text.isascii() or sum(map(text.count, _TURNED)) < _FEWEST_TURNED:
+    raw = b"" if text.isascii() else text.encode("utf-8", "surrogatepass")
+    if not any(start in raw for start in _TURNED_STARTS):
+        return ()
+    if sum(map(text.count, _TURNED)) < _FEWEST_TURNED:
         return ()
     parts = _TAG.split(text)
     parts[::2] = [part.translate(_UPRIGHT) for part in parts[::2]]

@@ -71,6 +71,7 @@ _OUR_MARK = _compiled(
 )
 """A mark as metier writes it, with a code, or a closing one with more than its name."""
 _ROLE_IN_PARTS = _compiled(rf"(\n(?=[^\n]){_LEAD})({_any(*ROLES)})(?=[*_~ \t]*:)")
+_ANGLE_SIGN = re.compile("<")
 _ANGLES = re.compile(f"[{''.join(map(re.escape, like('<')))}]")
 
 
@@ -279,12 +280,13 @@ def _edited_shape(shown: bytes, found: list[Edit]) -> bytes:
 
 def _blunt(text: str, shown: bytes) -> Defused:
     """The text with every tag, token and role broken, in code too, and the first of these edits."""
-    angles = list(islice(_ANGLES.finditer(text), MOST_MARKERS))
+    is_ascii = text.isascii()
+    angles = islice((_ANGLE_SIGN if is_ascii else _ANGLES).finditer(text), MOST_MARKERS)
     first = [Edit(one.start(), one.end(), "(", "tag") for one in angles]
-    text = _ANGLES.sub("(", text)
+    text = text.replace("<", "(") if is_ascii else _ANGLES.sub("(", text)
     shown = shown.replace(b"<", b"(")
     seen = _seen(shown)
-    if seen[1:] == shown and text.isascii() and _BRACKET.search(seen) is None:
+    if seen[1:] == shown and is_ascii and _BRACKET.search(seen) is None:
         parts = _ROLE_IN_PARTS.split(seen)
         parts[2::3] = [b"[%b]" % role for role in parts[2::3]]
         broken = b"".join(parts)[1:]

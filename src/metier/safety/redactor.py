@@ -25,7 +25,7 @@ class Redactor:
         return bool(self._forms)
 
     def text(self, text: str) -> str:
-        """`text` without the values, as they are or as JSON, HTML and addresses write them."""
+        """`text` without the values, also as listings, JSON, HTML and addresses write them."""
         for form in self._forms:
             if form in text:
                 text = text.replace(form, SECRET)
@@ -78,16 +78,40 @@ NOTHING = Redactor()
 
 
 def _forms(value: str) -> set[str]:
-    """How a value is written in plain text, in JSON, in HTML and in addresses."""
-    import html  # few settings pass a secret on
-    import json
-    from urllib.parse import quote
+    """How a value is written in plain text, in listings, in JSON, in HTML and in addresses."""
+    from urllib.parse import quote  # few settings pass a secret on
 
-    escaped = html.escape(value)
+    forms = {quote(value, safe="", errors="replace")}
+    for listed in _listed(value):
+        forms |= _quoted(listed)
+    return forms | _words(value)
+
+
+def _words(value: str) -> set[str]:
+    """What is left of a value among the words of a task, unless it may be an ordinary word."""
+    import re
+
+    words = [one for one in re.split(r"[\W_]+", value) if len(one) >= SHORTEST]
+    telling = [one for one in words if one == value or any(map(str.isdigit, one))]
+    return {form for one in telling for form in (one, one.lower())}
+
+
+def _listed(value: str) -> set[str]:
+    """A value as the hosts write it into their listings, and as it is."""
+    angles = value.replace("<", "&lt;").replace(">", "&gt;")
+    xml = value.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    quotes = xml.replace('"', "&quot;").replace("'", "&apos;")
+    return {value, angles, xml, quotes}
+
+
+def _quoted(text: str) -> set[str]:
+    import html
+    import json
+
+    escaped = html.escape(text)
     by_templates = escaped.replace("&#x27;", "&#39;").replace("&quot;", "&#34;")
-    in_json = {json.dumps(value, ensure_ascii=is_ascii)[1:-1] for is_ascii in (True, False)}
-    in_address = quote(value, safe="", errors="replace")
-    return {value, *in_json, escaped, by_templates, in_address}
+    in_json = {json.dumps(text, ensure_ascii=is_ascii)[1:-1] for is_ascii in (True, False)}
+    return {text, *in_json, escaped, by_templates}
 
 
 def _overlap(form: str, text: str) -> int:

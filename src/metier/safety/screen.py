@@ -5,7 +5,7 @@ a text through to it.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from metier.safety.letters import (
     AMBIGUOUS,
@@ -75,7 +75,7 @@ def _may_contain(shown: bytes) -> bool:
     checked = [plain]
     for pattern in _patterns(plain):
         pieces = pattern.split(plain)
-        if not has_parts and not _has_parts(_near_removed(pieces)):
+        if not has_parts and not _has_parts(_near_removed(pieces, len(plain))):
             continue
         reading = b"".join(pieces)
         if reading not in checked:
@@ -103,7 +103,8 @@ def _patterns(plain: bytes) -> Iterator[re.Pattern[bytes]]:
             yield MARKUP_BYTES[1]
         return
     yield from MARKUP_BYTES[:2]
-    if _QUOTED_BRACKET.search(plain) is not None:
+    is_quoted = b'"' in plain or b"'" in plain
+    if is_quoted and _QUOTED_BRACKET.search(plain) is not None:
         tags = _spans(TAG_BYTES[0], plain)
         for tag, pattern in zip(TAG_BYTES[1:], MARKUP_BYTES[2:-1], strict=True):
             if _spans(tag, plain) != tags:
@@ -122,12 +123,13 @@ def _spans(pattern: re.Pattern[bytes], plain: bytes) -> list[tuple[int, int]]:
     return [match.span() for match in pattern.finditer(plain)]
 
 
-def _near_removed(pieces: Sequence[bytes]) -> bytes:
-    """What is left around removed markup; all of it where removals are close to each other.
+def _near_removed(pieces: Sequence[bytes], length: int) -> bytes:
+    """What is left around markup removed from a text of this length.
 
-    A part that is in no piece starts in one and ends in another, so it is in what is left.
+    All of it where removals are close to each other. A part that is in no piece starts in one and
+    ends in another, so it is in what is left.
     """
-    if len(pieces) * 4 * _NEAR > sum(map(len, pieces)):
+    if len(pieces) * 4 * _NEAR > length:
         return b"".join(pieces)
     return b"".join(map(_ends, pieces))
 
@@ -140,20 +142,23 @@ def _ends(piece: bytes) -> bytes:
     return first + BLOCKER + last if is_long else piece
 
 
-_COMMON_STARTS = (b"&", b"\\u", b"\\x")
+_COMMON = (
+    (b"&", re.compile(b"&")),
+    (b"\\", re.compile(rb"\\[ux]")),
+)
 _RARE = (
     (b"%", re.compile(rb"%(?:u00|(?:25)*+(?:[4-7][0-9A-Fa-f]|3[Aa]))")),
     (b"\\", re.compile(rb"\\(?:[013-7]|[ux]\{|uu|U00|N\{)")),
     (b"=", re.compile(rb"=(?:[4-7][0-9A-F]|3A)")),
-    (b"U+00", re.compile(rb"U\+00[3-7]")),
-    (b"0x", re.compile(rb"0x(?:[4-7][0-9A-Fa-f]|3[Aa])")),
+    (b"U", re.compile(rb"U\+00[3-7]")),
+    (b"0", re.compile(rb"0x(?:[4-7][0-9A-Fa-f]|3[Aa])")),
 )
-"""Escapes by what they start with."""
+"""Escapes by the byte that they start with, which is searched for faster than a pattern."""
 
 
 def _decoded(shown: bytes) -> bytes:
-    is_rare = any(start in shown and found.search(shown) is not None for start, found in _RARE)
-    if not is_rare and not any(start in shown for start in _COMMON_STARTS):
+    is_rare = _has_any(_RARE, shown)
+    if not is_rare and not _has_any(_COMMON, shown):
         return shown
     from metier.safety.markup import COMMON_ENTITY_BYTES, ENTITY_BYTES
 
@@ -161,6 +166,10 @@ def _decoded(shown: bytes) -> bytes:
     parts = pattern.split(shown)
     parts[1::2] = map(_ENTITIES.__getitem__, parts[1::2])
     return b"".join(parts)
+
+
+def _has_any(escapes: Iterable[tuple[bytes, re.Pattern[bytes]]], shown: bytes) -> bool:
+    return any(start in shown and found.search(shown) is not None for start, found in escapes)
 
 
 class _Entities(dict[bytes, bytes]):
