@@ -194,6 +194,14 @@ def test_forms_of_runs_need_the_token_and_a_post(agents: Agents) -> None:
             assert made.post(f"/do/{form}", id="nothing").status_code == 404
 
 
+def test_each_checkpoint_that_can_be_forked_has_a_name_of_its_own(agents: Agents) -> None:
+    agents.agent("two", tool("a"), tool("b"))
+    assert agents.metier("run", "two", "x").returncode == 0
+    with shown(agents) as made:
+        page = made.page("/run", id="last")
+    assert re.findall(r"<option[^>]*>([^<]*)</option>", page) == ["2: after b", "1: after a"]
+
+
 def test_a_failed_run_is_resumed_and_forked_by_its_forms(agents: Agents) -> None:
     agents.agent("two", tool("a"), tool("b", "later"))
     later = '[tools.later]\nargv = ["sh", "-c", "test -e release && cat release"]\n'
@@ -267,7 +275,10 @@ def test_a_run_is_live_until_it_ends_and_is_resumed_after_a_crash(agents: Agents
         assert '"isOver": true' in told
         found = run_of(made, run_id)
         assert (found["isAbandoned"], found["mayResume"]) == (True, True)
-        assert "Its process ended before the run did" in made.page("/run", id=run_id)
+        page = made.page("/run", id=run_id)
+        assert "Its process ended before the run did" in page
+        assert '<span class="badge bad">interrupted</span>' in page.partition('id="step-b"')[2]
+        assert 'badge warn">running' not in page
         assert made.post("/do/resume-run", id=run_id).status_code == 303
         events = threads.submit(made.page, f"/run-events?id={run_id}")
         agents.release()
