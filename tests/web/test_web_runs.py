@@ -433,6 +433,16 @@ def test_the_axis_of_a_timeline_has_round_times() -> None:
     assert 'd="M200.0 0V12' in run_bar(0, 1, state="succeeded", label="a", ticks=ticks)
 
 
+def test_times_are_even_and_whole_milliseconds_where_steps_are_short_and_far_apart() -> None:
+    steps = [
+        StepRecord("a", "succeeded", 1, started=1.0, finished=1.001),
+        StepRecord("b", "succeeded", 2, started=1.0035, finished=1.0042),
+    ]
+    ticks = timeline_of(steps, is_live=False)["ticks"]
+    assert [one["seconds"] for one in ticks] == [0, 0.001, 0.002, 0.003, 0.004]
+    assert [one["at"] * 4.2 for one in ticks] == pytest.approx([0, 1, 2, 3, 4], abs=1e-3)
+
+
 @pytest.mark.parametrize("pause", [0.0, 4_000.0])
 def test_an_axis_without_length_or_with_a_cut_has_no_times(pause: float) -> None:
     steps = [
