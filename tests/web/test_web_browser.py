@@ -151,6 +151,17 @@ def test_an_answer_appears_while_one_types(watched: Watched) -> None:
     page.get_by_role("heading", name="How to make").wait_for()
 
 
+def test_a_click_on_a_link_goes_on_although_it_leaves_a_changed_field(watched: Watched) -> None:
+    page = watched.page
+    page.goto("/resolve?require=web-search")
+    asked: list[str] = []
+    page.on("request", lambda one: asked.append(one.url))
+    page.get_by_label("Capability 2").fill("summarization")
+    page.get_by_role("link", name="Recompute the figures").click(delay=600)
+    page.wait_for_url("**/recompute?*")
+    assert [one for one in asked if "/resolve?" in one] == []
+
+
 def test_an_unknown_name_is_told_beside_the_form_and_can_be_corrected(opened: Opened) -> None:
     context = opened.context(base_url=opened.url)
     page = context.new_page()

@@ -111,6 +111,28 @@ def test_the_overview_counts_documents_and_says_how_to_fix_what_is_excluded(
         assert "Excluded, and how to fix it" in text
 
 
+def test_the_overview_shows_excluded_files_of_each_reason(workspace: Workspace) -> None:
+    for number in range(20):
+        workspace.write(f"skills/bad-{number}/SKILL.md", b"\xff\xfe\x00")
+    workspace.skill("off", extra="enabled: false")
+    with inspected(workspace.root) as made:
+        found = made.json("/overview.json")["excluded"]
+        [many, few] = found["reasons"].items()
+        assert (many[1], few) == (20, ("disabled", 1))
+        shown = [one["reason"] for one in found["files"]]
+        assert (shown.count(many[0]), shown.count("disabled")) == (4, 1)
+        assert "and 16 more" in made.page("/overview")
+
+
+def test_joined_emoji_are_one_picture_and_other_joiners_are_seen(workspace: Workspace) -> None:
+    family = "\U0001f468\u200d\U0001f469\u200d\U0001f467"
+    workspace.skill("one", f"Draw {family} and hide a\u200db when asked to draw.")
+    with inspected(workspace.root) as made:
+        page = made.page("/document", kind="skill", id="one")
+    assert f"Draw {family} and hide a\\u200db when" in page
+    assert page.count("\u200d") == page.count(family) * 2
+
+
 def test_the_overview_shows_the_listing_budget_of_hosts(
     workspace: Workspace, empty_home: Path
 ) -> None:

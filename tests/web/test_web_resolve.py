@@ -51,6 +51,15 @@ def stored(made: Inspected, question: str) -> str:
 # Resolve
 
 
+def test_a_hint_names_fields_of_the_form_instead_of_options(workspace: Workspace) -> None:
+    workspace.skill("web-search", "Search the web. Use it for any web search.")
+    with inspected(workspace.root) as made:
+        for mode in ("best-effort", "strict"):
+            [note] = made.json("/resolve.json", require="web-search", mode=mode)["answer"]["notes"]
+            assert "the preset prose" in note
+            assert "--" not in note
+
+
 def test_resolve_ranks_candidates_by_stacked_parts_and_shows_penalties_and_gates(
     site: Inspected,
 ) -> None:

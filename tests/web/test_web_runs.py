@@ -194,6 +194,14 @@ def test_forms_of_runs_need_the_token_and_a_post(agents: Agents) -> None:
             assert made.post(f"/do/{form}", id="nothing").status_code == 404
 
 
+def test_each_checkpoint_that_can_be_forked_has_a_name_of_its_own(agents: Agents) -> None:
+    agents.agent("two", tool("a"), tool("b"))
+    assert agents.metier("run", "two", "x").returncode == 0
+    with shown(agents) as made:
+        page = made.page("/run", id="last")
+    assert re.findall(r"<option[^>]*>([^<]*)</option>", page) == ["2: after b", "1: after a"]
+
+
 def test_a_failed_run_is_resumed_and_forked_by_its_forms(agents: Agents) -> None:
     agents.agent("two", tool("a"), tool("b", "later"))
     later = '[tools.later]\nargv = ["sh", "-c", "test -e release && cat release"]\n'
@@ -267,7 +275,10 @@ def test_a_run_is_live_until_it_ends_and_is_resumed_after_a_crash(agents: Agents
         assert '"isOver": true' in told
         found = run_of(made, run_id)
         assert (found["isAbandoned"], found["mayResume"]) == (True, True)
-        assert "Its process ended before the run did" in made.page("/run", id=run_id)
+        page = made.page("/run", id=run_id)
+        assert "Its process ended before the run did" in page
+        assert '<span class="badge bad">interrupted</span>' in page.partition('id="step-b"')[2]
+        assert 'badge warn">running' not in page
         assert made.post("/do/resume-run", id=run_id).status_code == 303
         events = threads.submit(made.page, f"/run-events?id={run_id}")
         agents.release()
@@ -420,6 +431,16 @@ def test_the_axis_of_a_timeline_has_round_times() -> None:
     assert '<text class="middle odd" x="20.00%" y="11">500 ms</text>' in drawn
     assert '<text class="last odd" x="100.00%" y="11">2.5 s</text>' in drawn
     assert 'd="M200.0 0V12' in run_bar(0, 1, state="succeeded", label="a", ticks=ticks)
+
+
+def test_times_are_even_and_whole_milliseconds_where_steps_are_short_and_far_apart() -> None:
+    steps = [
+        StepRecord("a", "succeeded", 1, started=1.0, finished=1.001),
+        StepRecord("b", "succeeded", 2, started=1.0035, finished=1.0042),
+    ]
+    ticks = timeline_of(steps, is_live=False)["ticks"]
+    assert [one["seconds"] for one in ticks] == [0, 0.001, 0.002, 0.003, 0.004]
+    assert [one["at"] * 4.2 for one in ticks] == pytest.approx([0, 1, 2, 3, 4], abs=1e-3)
 
 
 @pytest.mark.parametrize("pause", [0.0, 4_000.0])

@@ -21,6 +21,7 @@ _ORDERS = {
     "kind": "kind",
     "source": "source",
     "state": "state",
+    "reason": "reason",
     "issues": "json_array_length(issues) + (shadowed_by != '')",
     "length": "length(description)",
 }

@@ -14,8 +14,9 @@ _INVISIBLE = re.compile(
 _STYLES = "\ufe0e\ufe0f"
 _SECOND_STYLE = re.compile("(?<=[\ufe00-\ufe0f])[\ufe0e\ufe0f]")
 """One emoji variation selector is allowed."""
-_JOINER = "\u200d"
-_JOINED = re.compile(f"(?=(.{_JOINER}.)).{_JOINER}", re.DOTALL)
+JOINER = "\u200d"
+"""It makes one picture of several emoji."""
+_JOINED = re.compile(f"(?=(.{JOINER}.)).{JOINER}", re.DOTALL)
 
 
 def may_be_invisible(text: str) -> bool:
@@ -28,15 +29,15 @@ def invisible(text: str) -> Counter[str]:
     found = Counter(_INVISIBLE.findall(text))
     if any(style in text for style in _STYLES):
         found.update(_SECOND_STYLE.findall(text))
-    if _JOINER in text:
+    if JOINER in text:
         alone = sum(1 for _ in _joiners_alone(text))
-        found.update({_JOINER: alone} if alone else {})
+        found.update({JOINER: alone} if alone else {})
     return Counter({one: found[one] for one in sorted(found, key=lambda one: first_of(text, one))})
 
 
 def first_of(text: str, character: str) -> int:
     """Where an invisible character is first."""
-    if character == _JOINER:
+    if character == JOINER:
         return next(_joiners_alone(text))
     style = _SECOND_STYLE.search(text) if character in _STYLES else None
     while style is not None and style[0] != character:
@@ -47,17 +48,17 @@ def first_of(text: str, character: str) -> int:
 def _joiners_alone(text: str) -> Iterator[int]:
     """The positions of the joiners that join no emoji."""
     pairs = _JOINED.findall(text)
-    if len(pairs) == text.count(_JOINER) and all(_joins_emoji(one, 1) for one in set(pairs)):
+    if len(pairs) == text.count(JOINER) and all(joins_emoji(one[0], one[2]) for one in set(pairs)):
         return
-    at = text.find(_JOINER)
+    at = text.find(JOINER)
     while at >= 0:
-        if not _joins_emoji(text, at):
+        if not joins_emoji(text[max(at - 1, 0) : at], text[at + 1 : at + 2]):
             yield at
-        at = text.find(_JOINER, at + 1)
+        at = text.find(JOINER, at + 1)
 
 
-def _joins_emoji(text: str, at: int) -> bool:
-    before, after = text[max(at - 1, 0) : at], text[at + 1 : at + 2]
+def joins_emoji(before: str, after: str) -> bool:
+    """Whether a joiner between these characters joins emoji; either may be empty."""
     if not before or not after or unicodedata.category(after) != "So":
         return False
     return before == "\ufe0f" or unicodedata.category(before) in ("So", "Sk")

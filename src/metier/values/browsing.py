@@ -8,7 +8,7 @@ from metier.values.rows import Row
 
 FACETS = ("kind", "source", "state", "host", "agent", "finding", "capability", "owner")
 """What documents can be filtered by."""
-ORDERS = ("name", "kind", "source", "state", "issues", "length", "best")
+ORDERS = ("name", "kind", "source", "state", "reason", "issues", "length", "best")
 """What they can be sorted by; `best` is the order of a search."""
 
 

@@ -37,6 +37,11 @@ _BASIS = {
     "provisional": "has its words, but does not declare it",
     "none": "nothing of it",
 }
+_FIELDS = (
+    ("--mode best-effort --policy prose", "the mode best-effort with the preset prose"),
+    ("--policy prose", "the preset prose"),
+)
+"""What hints call options of the command → what forms call them."""
 OUTCOME_TONES = {
     "not-needed": "good",
     "emulated": "warn",
@@ -72,8 +77,14 @@ def shown_report(report: Report, known: Known, *, everyone: bool = False) -> dic
         "matrix": _matrix(rows, report),
         "trees": [_tree(tree_of(node, report)) for node in report["dependencies"]],
         "others": counts(report, rows),
-        "notes": [one.removeprefix("hint: ") for one in notes(report, known)],
+        "notes": [_note(one) for one in notes(report, known)],
     }
+
+
+def _note(text: str) -> str:
+    for option, field in _FIELDS:
+        text = text.replace(option, field)
+    return text.removeprefix("hint: ")
 
 
 def _answers(report: Report) -> list[dict[str, Any]]:

@@ -12,6 +12,8 @@ _LONG_PAUSE = 0.25
 """A pause longer than this part of the busy time is cut short."""
 _SHOWN_PAUSE = 0.04
 _MOST_TICKS = 5
+_LEAST_STEP = 0.001
+"""Times are told in milliseconds."""
 
 
 class Span(NamedTuple):
@@ -74,7 +76,7 @@ class _Axis:
         whole = self.last - self.first
         if self.pauses() or whole <= 0:
             return []
-        step = _round_step(whole / _MOST_TICKS)
+        step = _round_step(max(whole / _MOST_TICKS, _LEAST_STEP))
         times = [number * step for number in range(int(whole / step) + 1)]
         return [{"at": self.part(self.first + one), "seconds": round(one, 6)} for one in times]
 
@@ -82,7 +84,10 @@ class _Axis:
         at, before = 0.0, self.first
         for one in self._busy:
             pause = max(0.0, one.start - before)
-            at += self._short if pause > self._longest else pause
+            is_cut = pause > self._longest
+            if moment < one.start and not is_cut:
+                return at + moment - before
+            at += self._short if is_cut else pause
             if moment <= one.end:
                 return at + max(0.0, moment - one.start)
             at, before = at + one.end - one.start, one.end

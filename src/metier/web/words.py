@@ -7,6 +7,7 @@ from typing import Any
 
 from metier.core.text import counted as counted
 from metier.safety.escapes import escaped_json, visible
+from metier.safety.hidden import JOINER, joins_emoji
 
 _FILLING = re.compile("·{8,}")
 _TONES = {
@@ -43,7 +44,18 @@ def shown(value: Any) -> Any:
         return "" if value is None else value
     if value.isascii():
         return value if value.isprintable() else visible(value)
-    return visible(value).encode("utf-8", "backslashreplace").decode()
+    text = _joined(value) if JOINER in value else visible(value)
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _joined(text: str) -> str:
+    """As `visible`, but emoji that are joined to one picture stay joined."""
+    first, *parts = text.split(JOINER)
+    found, before = [visible(first)], first
+    for part in parts:
+        found += [JOINER if joins_emoji(before[-1:], part[:1]) else visible(JOINER), visible(part)]
+        before = part
+    return "".join(found)
 
 
 def tone(word: object) -> str:

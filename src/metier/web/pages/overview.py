@@ -3,6 +3,7 @@
 import os
 import time
 from collections import Counter
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -16,11 +17,12 @@ from metier.storage.places import user_home
 from metier.values.browsing import Browse
 from metier.values.files import KINDS, PLURAL
 from metier.values.outcomes import Exclusion
+from metier.values.rows import Row
 from metier.web.page import Data, Page, View
 
 _DAYS = 14
 _DAY = 86_400
-_MOST_EXCLUDED = 8
+_MOST_EXCLUDED, _LEAST_OF_REASON = 8, 2
 _MOST_RUNS = 8
 _MOST_UNUSED = 12
 
@@ -68,23 +70,32 @@ def _excluded(catalog: Catalog) -> dict[str, Any]:
     for one in catalog.counts():
         if one.state == "excluded":
             reasons[one.reason] += one.documents
-    first = catalog.browse(Browse(facets={"state": ["excluded"]}, limit=_MOST_EXCLUDED))
-    files = []
-    for row in first.rows:
-        issues = catalog.issues_of(row)
-        cause = issues[-1] if row.shadowed_by else Exclusion.cause(row.reason, issues)
-        detail = Exclusion.of(row.path, row.reason, issues, row.shadowed_by, row.is_off).detail
-        files.append(
-            {
-                "kind": row.kind,
-                "path": row.path,
-                "reason": row.reason,
-                "detail": detail,
-                "code": cause.code if cause else "",
-                "hint": cause.hint if cause else "",
-            }
-        )
+    files = [_excluded_file(catalog, row) for row in _some_of_each(catalog, reasons)]
     return {"total": reasons.total(), "reasons": dict(reasons.most_common()), "files": files}
+
+
+def _some_of_each(catalog: Catalog, reasons: Counter[str]) -> Iterator[Row]:
+    """The first excluded files of each reason: sorted by reason, one follows the other."""
+    most = max(_LEAST_OF_REASON, _MOST_EXCLUDED // max(1, len(reasons)))
+    asked = Browse(facets={"state": ["excluded"]}, order="reason")
+    begin = 0
+    for _, number in sorted(reasons.items()):
+        yield from catalog.browse(asked._replace(offset=begin, limit=min(most, number))).rows
+        begin += number
+
+
+def _excluded_file(catalog: Catalog, row: Row) -> dict[str, str]:
+    issues = catalog.issues_of(row)
+    cause = issues[-1] if row.shadowed_by else Exclusion.cause(row.reason, issues)
+    detail = Exclusion.of(row.path, row.reason, issues, row.shadowed_by, row.is_off).detail
+    return {
+        "kind": row.kind,
+        "path": row.path,
+        "reason": row.reason,
+        "detail": detail,
+        "code": cause.code if cause else "",
+        "hint": cause.hint if cause else "",
+    }
 
 
 def _hosts(catalog: Catalog) -> list[dict[str, Any]]:

@@ -42,6 +42,22 @@ document.addEventListener("DOMContentLoaded", () => {
 });
 document.addEventListener("htmx:after:swap", () => prepare(document));
 
+// A click on a link goes on although it leaves a field that has changed: no answer of a form may
+// take the link away while the button is held, or the browser back to the page.
+let isLeaving = false;
+document.addEventListener("pointerdown", (event) => {
+  const isPlain = event.button === 0 && !event.ctrlKey && !event.metaKey && !event.shiftKey;
+  isLeaving = isPlain && event.target.closest("a[href]") !== null;
+});
+for (const name of ["input", "submit"]) {
+  document.addEventListener(name, () => { isLeaving = false; }, true);
+}
+for (const name of ["htmx:before:request", "htmx:before:swap"]) {
+  document.addEventListener(name, (event) => {
+    if (isLeaving && !event.detail.ctx.sourceElement.matches("a")) event.preventDefault();
+  });
+}
+
 // A slider beside a number field: it appears where scripts run, and each follows the other.
 document.addEventListener("input", (event) => {
   const slider = event.target.closest("input[data-moves]");
