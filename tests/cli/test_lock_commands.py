@@ -233,6 +233,20 @@ def test_revoking_says_that_a_skill_is_used_anyway(workspace: Workspace, call: M
 
 
 @pytest.mark.usefixtures("asking")
+def test_accepting_says_that_a_skill_stays_excluded_if_its_source_is_never_trusted(
+    workspace: Workspace, call: Metier, empty_home: Path
+) -> None:
+    workspace.skill("deploy")
+    [shown] = json.loads(call("trust", "--skill", "deploy", "--show", "--json").out)
+    settings = empty_home / ".config/metier/metier.toml"
+    settings.write_text('[trust]\nworkspace = "never"\n')
+    accepted = call("trust", "--skill", "deploy", "--accept", shown["digest"])
+    assert accepted.code == 0, accepted.err
+    assert "it stays excluded: its source is trusted 'never'" in accepted.err
+    assert call("list").out == ""
+
+
+@pytest.mark.usefixtures("asking")
 def test_diff_shows_what_is_asked_for_then_the_words(workspace: Workspace, call: Metier) -> None:
     workspace.skill("deploy", extra="allowed-tools: Read")
     workspace.write("skills/deploy/notes.txt", "old\n")

@@ -188,3 +188,12 @@ def test_paragraphs_far_from_a_position_are_not_read() -> None:
 def test_a_paragraph_in_a_list_is_read_with_its_list() -> None:
     text = "Text.\n\n- item\n\n    <!-- comment -->\n"
     assert code_and_comments(text, [text.index("<!--")]) == code_and_comments(text)
+
+
+@pytest.mark.parametrize("fence", ["```", "~~~", "```py"])
+def test_fenced_blocks_before_a_position_are_skipped(fence: str) -> None:
+    block = f"{fence}\n`a` b\n\nText `c`.\n{fence[:3]}\n\nText with `code`.\n\n"
+    text = f"Text.\n\n{block * 3}"
+    assert code_and_comments(text, [len(text) - 5]) == code_and_comments(text)[-1:]
+    inside = text.rindex("c`")
+    assert code_and_comments(text, [inside]) == code_and_comments(text)[-2:-1]

@@ -150,3 +150,5 @@ def _record(session: Session, catalog: Catalog, accepted: Sequence[Reviewed]) ->
             session.note(
                 "its source is always trusted: the review only lets metier diff show changes"
             )
+        if one.level == NEVER:
+            session.note(f"it stays excluded: its source is trusted '{NEVER}'")
