@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
+from zlib import crc32
 
 
 class ToolWanted(NamedTuple):
@@ -137,7 +138,8 @@ _USAGE = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
 def _message(answer: Answer) -> dict[str, Any]:
     if isinstance(answer, ToolWanted):
         function = {"name": answer.name, "arguments": json.dumps(answer.args)}
-        call = {"index": 0, "id": f"call-{answer.name}", "type": "function", "function": function}
+        call_id = f"call-{answer.name}-{crc32(function['arguments'].encode())}"
+        call = {"index": 0, "id": call_id, "type": "function", "function": function}
         return {"role": "assistant", "content": None, "tool_calls": [call]}
     return {"role": "assistant", "content": answer}
 

@@ -412,8 +412,8 @@ def test_a_resume_without_the_model_object_says_so_before_the_next_step(catalog:
 
 
 async def _events(catalog: Catalog, agent: Agent) -> tuple[list[str], Any]:
-    stream = catalog.stream(agent, "x")
-    kinds = [event.kind async for event in stream]
+    async with catalog.stream(agent, "x") as stream:
+        kinds = [event.kind async for event in stream]
     return kinds, stream.result
 
 
@@ -428,11 +428,11 @@ def test_a_stream_has_every_event_and_then_the_result(catalog: Catalog) -> None:
 
 def test_the_result_of_a_stream_is_not_there_before_the_last_event(catalog: Catalog) -> None:
     async def peek() -> None:
-        stream = catalog.stream(_clerk("a"), "x")
-        with pytest.raises(UsageError, match="has not ended"):
-            _ = stream.result
-        assert [event.kind async for event in stream][-1] == "run.finished"
-        assert stream.result.output == "a"
+        async with catalog.stream(_clerk("a"), "x") as stream:
+            with pytest.raises(UsageError, match="has not ended"):
+                _ = stream.result
+            assert [event.kind async for event in stream][-1] == "run.finished"
+            assert stream.result.output == "a"
 
     asyncio.run(peek())
 
@@ -461,10 +461,24 @@ def test_a_closed_stream_cancels_its_run(catalog: Catalog) -> None:
     assert catalog.run_result(run_id).state == "cancelled"
 
 
+def test_a_stream_outside_async_with_starts_nothing(catalog: Catalog) -> None:
+    async def ask() -> None:
+        stream = catalog.stream(_clerk("a"), "x")
+        with pytest.raises(UsageError, match="inside 'async with'"):
+            await anext(stream)
+        async with stream:
+            pass
+        with pytest.raises(UsageError, match="inside 'async with'"):
+            await anext(stream)
+
+    asyncio.run(ask())
+    assert catalog.runs() == []
+
+
 def test_a_stream_raises_what_keeps_a_run_from_starting(catalog: Catalog) -> None:
     async def ask() -> None:
-        async for _ in catalog.stream("nobody", "x"):
-            pass
+        async with catalog.stream("nobody", "x") as stream:
+            await anext(stream)
 
     with pytest.raises(NotFoundError):
         asyncio.run(ask())

@@ -24,6 +24,8 @@ pytestmark = pytest.mark.slow
 
 EXAMPLES = REPOSITORY / "examples" / "python"
 SKILL = "invoice-check"
+MISSPELT = "invoce-check"
+MISSED = f"no skill is called '{MISSPELT}'. did you mean '{SKILL}'?"
 TASK = "check the disputed invoice"
 
 
@@ -124,12 +126,14 @@ def test_langgraph_uses_skills_as_tools(catalog: Catalog) -> None:
 
     script: list[BaseMessage] = [
         call("find_skills", task=TASK),
+        call("read_skill", name=MISSPELT),
         call("read_skill", name=SKILL),
         AIMessage("Done."),
     ]
     graph = loaded("langgraph_skills").graph_of(catalog, Scripted(responses=script))
-    _, _, found, _, read, last = graph.invoke({"messages": [("user", TASK)]})["messages"]
+    _, _, found, _, missed, _, read, last = graph.invoke({"messages": [("user", TASK)]})["messages"]
     assert found.content.startswith(f"{SKILL}: ")
+    assert missed.content == MISSED
     assert read.content == body_of(catalog)
     assert last.content == "Done."
 
@@ -141,7 +145,11 @@ def test_the_openai_agents_sdk_uses_skills_as_tools(catalog: Catalog) -> None:
     from openai import AsyncOpenAI
 
     agents.set_tracing_disabled(True)
-    script = (ToolWanted("find_skills", {"task": TASK}), ToolWanted("read_skill", {"name": SKILL}))
+    script = (
+        ToolWanted("find_skills", {"task": TASK}),
+        ToolWanted("read_skill", {"name": MISSPELT}),
+        ToolWanted("read_skill", {"name": SKILL}),
+    )
 
     async def main(url: str) -> str:
         async with AsyncOpenAI(base_url=url, api_key="none") as client:
@@ -155,7 +163,7 @@ def test_the_openai_agents_sdk_uses_skills_as_tools(catalog: Catalog) -> None:
             one["content"] for one in server.requests[-1]["messages"] if one["role"] == "tool"
         ]
     assert results[0].startswith(f"{SKILL}: ")
-    assert results[1] == body_of(catalog)
+    assert results[1:] == [MISSED, body_of(catalog)]
 
 
 def body_of(catalog: Catalog) -> str:

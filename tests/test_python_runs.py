@@ -8,7 +8,7 @@ import pytest
 
 from conftest import Workspace
 from metier import Agent, Catalog, ModelReply, ModelRequest, NotFoundError, UsageError, tool
-from metier.run.models import ScriptedModel
+from metier.run.models import ModelOptions, ProviderSettings, ScriptedModel, model_for
 from metier.values.models import ToolCall
 
 CLERK = Agent("clerk", "Answers letters.")
@@ -146,3 +146,20 @@ def test_a_program_can_consent_to_a_tool(catalog: Catalog) -> None:
 
 def _last(request: ModelRequest) -> str:
     return request.messages[-1].text
+
+
+@pytest.mark.parametrize("options", [ModelOptions(), ModelOptions(input=0.1, output=0.4)])
+def test_a_limit_of_cost_needs_the_price_of_the_model(
+    options: ModelOptions, catalog: Catalog
+) -> None:
+    lab = ProviderSettings("http://127.0.0.1:1/v1", models={"small": options})
+    model = model_for("lab:small", settings={"lab": lab})
+    agent = Agent("clerk", "Answers letters.", more={"limits": {"cost": 0.01}})
+    result = catalog.run_sync(agent, "x", model=model)
+    (error, *_) = result.errors
+    if options.input is None:
+        assert "needs the price of 'lab:small'" in error.message
+        assert "[models.lab.small]" in error.hint
+        assert result.usage.requests == 0
+    else:
+        assert "price" not in error.message

@@ -5,7 +5,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.prebuilt import ToolNode, tools_condition
 
-from metier import Catalog
+from metier import Catalog, NotFoundError
 
 
 def graph_of(catalog: Catalog, model: BaseChatModel) -> CompiledStateGraph[MessagesState]:
@@ -22,14 +22,15 @@ def graph_of(catalog: Catalog, model: BaseChatModel) -> CompiledStateGraph[Messa
         with catalog.another() as own:
             return own.document(own.row("skill", name)).body
 
-    def ask(state: MessagesState) -> dict[str, object]:
-        return {"messages": [bound.invoke(state["messages"])]}
+    def said(error: NotFoundError) -> str:
+        return f"{error.message}. {error.hint}"
 
-    bound = model.bind_tools(tools := [find_skills, read_skill])
-    graph = StateGraph(MessagesState).add_node("ask", ask).add_node("tools", ToolNode(tools))
-    graph.add_conditional_edges("ask", tools_condition)
-    graph.add_edge(START, "ask").add_edge("tools", "ask")
-    return graph.compile()
+    def ask(state: MessagesState) -> dict[str, object]:
+        return {"messages": [model.bind_tools([find_skills, read_skill]).invoke(state["messages"])]}
+
+    tools = ToolNode([find_skills, read_skill], handle_tool_errors=said)
+    graph = StateGraph(MessagesState).add_node(ask).add_node(tools).add_edge(START, "ask")
+    return graph.add_conditional_edges("ask", tools_condition).add_edge("tools", "ask").compile()
 
 
 if __name__ == "__main__":

@@ -93,6 +93,9 @@ class World:
     def check_model(self, name: str, agent_id: str) -> None:
         """Every name means the same model."""
 
+    def check_price(self, name: str, agent_id: str) -> None:
+        """Scripted replies say what they cost."""
+
     def record_outcome(self, provider: str, *, success: bool) -> None:
         self.outcomes.append((provider, success))
 

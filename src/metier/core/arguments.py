@@ -102,7 +102,7 @@ def check_listener(name: str, given: "Callable[..., Any] | None") -> None:
     if not callable(given):
         raise wrong_argument(name, "a function", given)
     if iscoroutinefunction(given) or iscoroutinefunction(type(given).__call__):
-        hint = "async for event in catalog.stream(…)"
+        hint = "async with catalog.stream(…) as stream: async for event in stream: …"
         raise UsageError(f"'{name}' must not be async: nothing awaits it", hint=hint)
 
 

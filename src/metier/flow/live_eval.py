@@ -15,9 +15,9 @@ from metier.flow.listing import HostListing
 from metier.flow.live_tries import TRY
 from metier.listing.rules import Shown
 from metier.run.models import Price, ProviderModel
+from metier.run.models.prices import price_hint
 from metier.run.store import RunStore
 from metier.values.agents import AgentProfile, Limits
-from metier.values.checks import dotted
 from metier.values.documents import Document
 from metier.values.evals import LIVE_AGENT, CaseResult, Evaluation
 from metier.values.files import Kind
@@ -141,11 +141,9 @@ def check_model(agency: "Agency", name: str) -> None:
 def _price(agency: "Agency", settings: LiveSettings) -> Price | None:
     price = agency.price(settings.model)
     if price is None and settings.max_cost is not None:
-        provider, _, model = settings.model.partition(":")
         raise UsageError(
             f"--max-cost needs the price of '{settings.model}', which is not known",
-            hint=f"set input and output in [{dotted(('models', provider, model))}], "
-            "in dollars per million tokens",
+            hint=price_hint(settings.model),
         )
     return price
 

@@ -47,7 +47,10 @@ class RunMethods:
         model: "str | Model" = "",
         execution: "Execution | None" = None,
     ) -> "RunStream":
-        """`run` as a stream of its events; `result` is set after the last one."""
+        """`run` as a stream of its events, to be read inside `async with`.
+
+        `result` is set after the last event.
+        """
         from metier.flow.run_stream import RunStream
         from metier.flow.running import check_run
 
@@ -59,7 +62,10 @@ class RunMethods:
         )
 
     def stream_resume(self, run_id: str, *, model: "str | Model" = "") -> "RunStream":
-        """`resume` as a stream of its events; `result` is set after the last one."""
+        """`resume` as a stream of its events, to be read inside `async with`.
+
+        `result` is set after the last event.
+        """
         from metier.flow.run_stream import RunStream
         from metier.flow.running import check_resume
 

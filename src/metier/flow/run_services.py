@@ -18,6 +18,8 @@ from metier.flow.skill_bodies import (
 )
 from metier.index.agents import stored_agents
 from metier.index.documents import no_such_document
+from metier.run.models import ProviderModel
+from metier.run.models.prices import price_hint
 from metier.run.services import Prepared
 from metier.run.tool import Tool, tool_of
 from metier.run.tools import Consent, ToolExecutor
@@ -163,6 +165,15 @@ class RunServices(KnownAgents):
     def check_model(self, name: str, agent_id: str) -> None:
         """Raise `UsageError` for a name that no model has. Nothing is loaded or sent."""
         self.model(name, agent_id)
+
+    def check_price(self, name: str, agent_id: str) -> None:
+        """Raise `UsageError` if nothing says what the model of a provider costs."""
+        model = self.model(name, agent_id)
+        if isinstance(model, ProviderModel) and not model.has_price():
+            raise UsageError(
+                f"a limit of cost needs the price of '{model.name}', which is not known",
+                hint=price_hint(model.name),
+            )
 
     def record_outcome(self, provider: str, *, success: bool) -> None:
         with contextlib.suppress(NotFoundError):  # it was deleted meanwhile

@@ -11,21 +11,26 @@ Start = Callable[[OnEvent], Coroutine[Any, Any, RunResult]]
 
 
 class RunStream:
-    """The events of a run: `async for event in stream`, then `stream.result`.
+    """The events of a run: `async with catalog.stream(…) as stream: async for event in stream`.
 
-    The run starts with the first event that is asked for. Leaving the loop early cancels it when
-    the stream is closed: use `async with`, or `await stream.aclose()`.
+    The run starts with the first event that is asked for; `stream.result` is set after the last.
+    Leaving `async with` early cancels the run. Outside of it, reading events raises `UsageError`:
+    a loop that is left would leave the run without an end.
     """
 
     def __init__(self, start: Start) -> None:
         self._start = start
         self._events: asyncio.Queue[Event | None] = asyncio.Queue()
         self._task: asyncio.Task[RunResult] | None = None
+        self._is_open = False
 
     def __aiter__(self) -> AsyncIterator[Event]:
         return self
 
     async def __anext__(self) -> Event:
+        if not self._is_open:
+            hint = "async with catalog.stream(…) as stream: async for event in stream: …"
+            raise UsageError("a stream is read inside 'async with'", hint=hint)
         if self._task is None:
             self._task = asyncio.ensure_future(self._start(self._events.put_nowait))
             self._task.add_done_callback(lambda _: self._events.put_nowait(None))
@@ -37,13 +42,15 @@ class RunStream:
         raise StopAsyncIteration
 
     async def __aenter__(self) -> Self:
+        self._is_open = True
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Cancel the run if it has not ended."""
+        """Cancel the run if it has not ended; no more events can be read."""
+        self._is_open = False
         if self._task is not None and not self._task.done():
             self._task.cancel()
             await asyncio.wait((self._task,))

@@ -12,7 +12,7 @@ from metier.core.templates import TemplateError
 from metier.errors import StoreError
 from metier.run.delegation import DelegationChain
 from metier.run.ledger import Ledger, is_inside, rolling_back
-from metier.run.plan import Group, ReadyStep, Workflow, missing_tools, unknown_model
+from metier.run.plan import Group, ReadyStep, Workflow, missing_tools, unknown_model, unknown_price
 from metier.run.rows import CANCELLED
 from metier.run.services import RunStoppedError, Services
 from metier.run.store import RunStore
@@ -127,7 +127,11 @@ class LiveRun:
     def _obstacle(self) -> Failure | None:
         """Why no step may begin, if something that steps need is not there."""
         missing = missing_tools(self.run, self.profile, self.plan, self.services)
-        return missing or unknown_model(self.run, self.profile, self.ledger.records, self.services)
+        asked = (self.run, self.profile, self.ledger.records, self.services)
+        obstacle = missing or unknown_model(*asked)
+        if obstacle is None and self.ledger.limits.cost is not None:
+            return unknown_price(*asked)
+        return obstacle
 
     async def _forward(self) -> Failure | None:
         """Run all steps; why the run failed, or None."""

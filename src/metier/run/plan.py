@@ -232,6 +232,21 @@ def unknown_model(
     return None
 
 
+def unknown_price(
+    run: RunRecord,
+    profile: AgentProfile,
+    records: Mapping[str, StepRecord],
+    services: Services,
+) -> Failure | None:
+    """Why a run with a limit of cost cannot go on: nobody knows what a model costs."""
+    for one in _asking(profile, records, services):
+        try:
+            services.check_price(run.request.get("model") or one.model, one.agent_id)
+        except MetierError as error:
+            return Failure(error.code, f"agent '{one.agent_id}': {error.message}", hint=error.hint)
+    return None
+
+
 def _asking(
     profile: AgentProfile, records: Mapping[str, StepRecord], services: Services
 ) -> Iterator[AgentProfile]:

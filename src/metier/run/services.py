@@ -38,6 +38,9 @@ class Services(Protocol):
     def check_model(self, name: str, agent_id: str) -> None:
         """Raise `MetierError` if `model` would: for a name that no model has."""
 
+    def check_price(self, name: str, agent_id: str) -> None:
+        """Raise `MetierError` if the price of a model is not known."""
+
     def record_outcome(self, provider: str, *, success: bool) -> None: ...
 
 

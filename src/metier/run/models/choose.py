@@ -16,7 +16,7 @@ from metier.run.models.endpoints import Endpoint
 from metier.run.models.limits import Ask, ask_within, limited
 from metier.run.models.offline import NAME as OFFLINE
 from metier.run.models.offline import OfflineModel
-from metier.run.models.prices import price_in
+from metier.run.models.prices import price_in, price_of
 from metier.safety.addresses import check_address
 from metier.values.models import Model, ModelReply, ModelRequest, check_model
 from metier.values.run_settings import ProviderSettings
@@ -49,6 +49,10 @@ class ProviderModel:
     def ready(self) -> None:
         """Raise `ModelError` now if a package or key is missing."""
         self._connected()
+
+    def has_price(self) -> bool:
+        """Whether the cost of a request is known."""
+        return price_of(self.name, {self.name.partition(":")[0]: self._settings}) is not None
 
     async def respond(self, request: ModelRequest) -> ModelReply:
         model = self.name.partition(":")[2]

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from metier.run.models.offline import NAME as OFFLINE
+from metier.values.checks import dotted
 from metier.values.run_settings import ProviderSettings
 from metier.values.runs import Usage
 
@@ -32,6 +33,13 @@ def price_of(name: str, providers: Mapping[str, ProviderSettings]) -> Price | No
     if (own := price_in(settings, model)) is not None:
         return own
     return None if settings.base_url else _published(provider, model)
+
+
+def price_hint(name: str) -> str:
+    """Where the price of `provider:model` is set."""
+    provider, _, model = name.partition(":")
+    table = dotted(("models", provider, model))
+    return f"set input and output in [{table}], in dollars per million tokens"
 
 
 def price_in(settings: ProviderSettings, model: str) -> Price | None:
