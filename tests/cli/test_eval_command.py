@@ -118,7 +118,7 @@ def test_a_bad_file_and_a_bad_case_are_said_and_fail_the_build(shop: Workspace) 
     done = evaluate(shop)
     assert done.returncode == 1
     assert re.search(r"^error: evals/a\.json: not valid JSON: .*$", done.stderr, re.M)
-    assert "error: evals/b.json case 1: skills is not a name or a list of names\n" in done.stderr
+    assert "error: evals/b.json#1: skills is not a name or a list of names\n" in done.stderr
     assert len(rows(done, "figure")) == 7
 
 
@@ -128,7 +128,18 @@ def test_an_unknown_skill_is_said_once_and_fails_the_build(shop: Workspace) -> N
     assert done.returncode == 1
     line = "error: evals/a.json#1: 'sqll': skill not in the catalog; did you mean 'sql'?"
     assert f"{line} (and 1 more)\n" in done.stderr
-    assert "3 cases in 2 files; 2 cases not scored" in done.stderr
+    assert "3 cases scored in 2 files; 2 cases not scored" in done.stderr
+
+
+def test_quiet_keeps_what_is_wrong_with_cases_and_counts_all_of_them(shop: Workspace) -> None:
+    cases = [{"task": "x", "skills": 7}, {"task": "y", "skills": ["sqll"]}]
+    shop.write("evals/a.json", json.dumps(cases))
+    done = evaluate(shop, "-q")
+    bad, unknown = done.stderr.splitlines()
+    assert bad == "error: evals/a.json#1: skills is not a name or a list of names"
+    assert unknown.startswith("error: evals/a.json#2: 'sqll': skill not in the catalog")
+    assert done.returncode == 1
+    assert "3 cases scored in 2 files; 2 cases not scored" in evaluate(shop).stderr
 
 
 def test_no_cases_fail_the_build(workspace: Workspace) -> None:

@@ -1,6 +1,7 @@
 """`metier inspect`: the verdict first, for people and for programs."""
 
 import json
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from cli.terminals import at_terminal
 from conftest import Workspace
 from inspection.packages import HONEST, SKILL, folder
 from metier.cli import run
+from metier.cli.session import Session
 
 pytestmark = pytest.mark.slow
 
@@ -71,3 +73,26 @@ def test_the_trust_in_the_workspace_around_is_not_mentioned(
     here.write("metier.toml", '[tools.build]\ndescription = "Builds."\nargv = ["make"]\n')
     run(["inspect", str(folder(tmp_path / "a", HONEST))])
     assert "trusted" not in capsys.readouterr().err
+
+
+def test_settings_that_a_package_brings_are_counted_as_files(
+    here: Workspace, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert here.root.exists()
+    run(["inspect", str(folder(tmp_path / "p", {"metier.toml": "[tools.a]\nargv = ['make']\n"}))])
+    assert "  1 settings file: metier.toml" in capsys.readouterr().out.splitlines()
+
+
+def test_a_terminal_shows_how_far_a_long_inspection_is(
+    here: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert here.root.exists()
+    asked: list[tuple[str, float | None]] = []
+
+    def progress(session: Session, verb: str, *, after: float | None = None) -> object:
+        asked.append((verb, after))
+        return nullcontext()
+
+    monkeypatch.setattr(Session, "progress", progress)
+    run(["inspect", str(folder(tmp_path / "p", HONEST))])
+    assert ("inspecting", 1) in asked

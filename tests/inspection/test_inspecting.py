@@ -55,6 +55,17 @@ def test_an_honest_package_has_nothing_noteworthy(inspect: Inspect, tmp_path: Pa
     assert [one.path for one in found.scripts] == ["skills/report/scripts/count.py"]
 
 
+def test_an_inspection_tells_how_many_files_it_has_searched(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    told: list[tuple[int, int]] = []
+    package = tarred(tmp_path / "p.tar.gz", HONEST)
+    with Catalog.open(workspace.root) as catalog:
+        catalog.refresh()
+        inspect_source(str(package), catalog.store, lambda *at: told.append(at))
+    assert told == [(1, 3), (2, 3), (3, 3)]
+
+
 @pytest.mark.parametrize(
     ("code", "line"),
     [

@@ -258,12 +258,11 @@ def _is_changed(catalog: Catalog, commit: str) -> bool | None:
 def _exit_code(session: Session, report: EvalReport) -> int:
     evaluation = report.evaluation
     for problem in evaluation.problems:
-        number = f" case {problem.number}" if problem.number else ""
-        session.note(f"error: {problem.file}{number}: {problem.message}")
+        session.fault(f"{problem.place}: {problem.message}")
     for line in report.unknown_lines():
-        session.note(f"error: {line}")
+        session.fault(line)
     if not evaluation.results:
-        session.note("no evaluation cases found")
+        session.fault("no evaluation cases found")
         session.note("hint: metier eval suggest drafts some; docs/evals.md has the formats")
         return 1
     if report.comparison is not None and report.comparison.left_out:

@@ -208,10 +208,7 @@ def _changed(comparison: Comparison) -> list[list[str]]:
 def _remarks(report: EvalReport) -> list[str]:
     evaluation, comparison = report.evaluation, report.comparison
     lines = [f"Failed: {line}" for line in report.bar_lines()]
-    lines += [
-        f"Error: {one.file}{f' case {one.number}' if one.number else ''}: {one.message}"
-        for one in evaluation.problems
-    ]
+    lines += [f"Error: {one.place}: {one.message}" for one in evaluation.problems]
     lines += [f"Error: {line}" for line in report.unknown_lines()]
     lines += [left_out(comparison)] if comparison is not None and comparison.left_out else []
     return [*lines, *note_lines(evaluation)]
@@ -303,7 +300,7 @@ def as_junit(report: EvalReport) -> str:
         is_failed = not result.passed and not _is_skipped(result)
         failed[result.case.file] = failed.get(result.case.file, 0) + is_failed
     for problem in evaluation.problems:
-        name = f"case {problem.number}" if problem.number else "file"
+        name = f"#{problem.number}" if problem.number else "file"
         suites.setdefault(problem.file, []).append(_test(problem.file, name, problem.message))
         failed[problem.file] = failed.get(problem.file, 0) + 1
     if report.bars:

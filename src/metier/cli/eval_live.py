@@ -76,8 +76,7 @@ def _planned(session: Session, catalog: Catalog, asked: Asked, live: LiveOptions
         raise UsageError(message, hint=f"hosts with a known rule: {', '.join(LISTED)}")
     offline = catalog.evaluate(asked.files, host=wanted)
     for problem in offline.problems:
-        number = f" case {problem.number}" if problem.number else ""
-        session.note(f"warning: {problem.file}{number}: {problem.message}")
+        session.note(f"warning: {problem.place}: {problem.message}")
     settings = LiveSettings(
         live.model, wanted, live.tries or TRIES, live.concurrency or CONCURRENCY, live.max_cost
     )

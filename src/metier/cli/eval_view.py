@@ -30,9 +30,9 @@ def print_text(session: Session, report: EvalReport, limit: int) -> None:
     if not evaluation.results:
         return
     files = counted(len(evaluation.files), "file")
-    unknown = len(evaluation.unknown)
-    apart = f"; {counted(unknown, 'case')} not scored" if unknown else ""
-    session.note(f"{counted(evaluation.scored, 'case')} in {files}{apart}. {PURPOSE}")
+    unscored = evaluation.unscored
+    apart = f"; {counted(unscored, 'case')} not scored" if unscored else ""
+    session.note(f"{counted(evaluation.scored, 'case')} scored in {files}{apart}. {PURPOSE}")
     if not sys.stdout.isatty():
         for row in _rows(report):
             click.echo("\t".join(map(one_line, row)))

@@ -21,8 +21,8 @@ def command(session: Session, source: str, everything: bool) -> int:
     safe.
     """
     session.notes_trust = False  # it would read as if it were about what is inspected
-    with session.catalog() as catalog:
-        found = inspect_source(source, catalog.store)
+    with session.catalog() as catalog, session.progress("inspecting", after=1) as on_progress:
+        found = inspect_source(source, catalog.store, on_progress)
     if session.as_json:
         session.print_json(found.to_json())
     else:

@@ -11,8 +11,8 @@ from metier.core.text import counted, printable
 from metier.values.inspection import Addition, Inspection, Noted
 
 _COLOURS = {"error": "red", "warning": "yellow", "info": "cyan"}
-_PLURALS = {"ability": "abilities", "mcp-server": "MCP servers", "settings": "settings"}
-_NAMES = {"mcp-server": "MCP server"}
+_PLURALS = {"ability": "abilities", "mcp-server": "MCP servers"}
+_NAMES = {"mcp-server": "MCP server", "settings": "settings file"}
 _MOST_FINDINGS = 30
 _MOST_OF_A_CODE = 5
 _MOST_NAMES = 8

@@ -265,7 +265,14 @@ class Session:
 
     def note(self, text: str) -> None:
         if not self.quiet:
-            click.echo(printable(self.redactor.text(text)), err=True)
+            self._echo(text)
+
+    def fault(self, text: str) -> None:
+        """Print an error that does not end the command, --quiet or not."""
+        self._echo(f"error: {text}")
+
+    def _echo(self, text: str) -> None:
+        click.echo(printable(self.redactor.text(text)), err=True)
 
     def note_wrapped(self, text: str) -> None:
         if sys.stderr.isatty():

@@ -3,7 +3,7 @@
 import json
 import os
 import posixpath
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from metier.core.paths import is_inside, is_markdown
@@ -67,15 +67,22 @@ def open_source(source: str) -> Opened:
         raise UsageError(f"it cannot be read: {why}", where=source) from None
 
 
-def inspect_source(source: str, store: Store) -> Inspection:
-    """What a source would add, and what to look at; compared with the catalog in `store`."""
+def inspect_source(
+    source: str, store: Store, on_progress: Callable[[int, int], None] | None = None
+) -> Inspection:
+    """What a source would add, and what to look at; compared with the catalog in `store`.
+
+    `on_progress` is told how many files of how many were searched.
+    """
     opened = open_source(source)
     packed = list(opened.files.files)
     reading = _Reading(packed)
     findings = [*opened.files.findings, *check_names(packed), *check_links(packed)]
-    for file in packed:
+    for done, file in enumerate(packed, start=1):
         findings += check_file(file)
         findings += reading.read(file)
+        if on_progress is not None:
+            on_progress(done, len(packed))
     findings += _shadowing(reading, store, opened.folder)
     return Inspection(
         source=source,

@@ -68,6 +68,11 @@ class CaseProblem(NamedTuple):
     number: int = 0
     """The number of the case in the file, from 1; 0 for the file itself."""
 
+    @property
+    def place(self) -> str:
+        """The file, and which case of it: `evals/cases.yaml#6`."""
+        return f"{self.file}#{self.number}" if self.number else self.file
+
     def to_json(self) -> dict[str, Any]:
         return self._asdict()
 
@@ -226,6 +231,11 @@ class Evaluation:
     def passed(self) -> bool:
         """Whether cases count, all of them passed, and every file and name in them was found."""
         return bool(self.scored) and not (self.failed or self.problems or self.unknown)
+
+    @property
+    def unscored(self) -> int:
+        """Cases that do not count since something is wrong with them."""
+        return len(self.unknown) + sum(bool(problem.number) for problem in self.problems)
 
     @property
     def unknown(self) -> Sequence[CaseResult]:
