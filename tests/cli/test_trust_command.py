@@ -244,13 +244,15 @@ def test_a_damaged_record_is_one_error_and_trusts_nothing(
 
 # Accepting
 
+HOOKS_OFF = "hooks do not use its text: that takes your answer to 'metier trust' on a terminal"
+
 
 def test_the_digest_that_was_shown_is_accepted_without_a_question(
     demanding: Agents, metier: Metier, empty_home: Path
 ) -> None:
     digest = digest_of(metier)
     accepted = metier("trust", "--accept", digest)
-    assert accepted == (0, "", f"trusted: {os.path.realpath(demanding.root)}\n")
+    assert accepted == (0, "", f"trusted: {os.path.realpath(demanding.root)}\n{HOOKS_OFF}\n")
     kept = entry(empty_home, demanding)
     assert (kept["digest"], kept["speak"]) == (digest, False)
     assert [(one["tool"], one["agent"]) for one in kept["consents"]] == [("build", "one")]
@@ -381,7 +383,7 @@ def test_without_a_terminal_nothing_is_asked_and_nothing_recorded(
         "error: trusting a workspace needs a terminal to ask on; nothing was recorded"
         " (WORKSPACE_UNTRUSTED)",
         f"  {os.path.realpath(demanding.root)}",
-        "hint: metier trust --show, then metier trust --accept DIGEST",
+        "hint: metier trust --show, then metier trust --accept DIGEST; hooks stay off with that",
     ]
     assert record(empty_home) == {}
 

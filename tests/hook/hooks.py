@@ -31,8 +31,11 @@ PROMPTED = tuple(host for host in HOSTS if host != "cursor")
 PROMPT = "Please refund the invoice in this PDF"
 NEUTRAL = "Hello there, how are you?"
 SESSION = "5f0c1f9e-8f0a-4d5e-9d43-6a1f2f7b9c10"
-OWN_ONLY = b"metier: only your own skills and cards are used until you run 'metier trust' here\n"
-"""What a hook says on standard error in a workspace that may not speak."""
+OWN_ONLY = (
+    b"metier: only your own skills and cards are used until you run 'metier trust' here, "
+    b"on a terminal\n"
+)
+"""What a hook says once a session on standard error in a workspace that may not speak."""
 UNDER = 9_500
 """Characters that an answer must stay under."""
 

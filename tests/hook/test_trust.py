@@ -11,6 +11,7 @@ import pytest
 
 from conftest import record_of, trust
 from hook.hooks import (
+    OWN_ONLY,
     PROMPT,
     Hooks,
     card_ids,
@@ -55,6 +56,23 @@ def cloned(filled: Hooks, monkeypatch: pytest.MonkeyPatch) -> Hooks:
     shutil.rmtree(filled.home)
     (filled.home / "config").mkdir(parents=True)
     return filled
+
+
+def test_what_hooks_leave_out_is_said_once_a_session(
+    hooks: Hooks, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Journal, "_spawn", lambda _self: None)
+
+    def told(**more: str) -> bytes:
+        hooks.served("claude-code", hooks.asked("claude-code", **more))
+        return capsys.readouterr().err.encode()
+
+    assert told() == OWN_ONLY  # there is no catalog yet
+    hooks.prepare_user()
+    trust(hooks.root, environ=hooks.environ)
+    assert told() == told() == b""
+    assert told(session_id="another") == OWN_ONLY
+    assert told(session_id="") == b""
 
 
 INSIDE = {

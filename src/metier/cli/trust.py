@@ -18,6 +18,8 @@ from metier.config.record import TrustRecord
 from metier.errors import TrustError, UsageError
 from metier.flow.boundary import check_digest, recorded
 
+_HOOKS_OFF = "hooks do not use its text: that takes your answer to 'metier trust' on a terminal"
+
 
 @metier_command("trust", catalog=False, for_host=True)
 @click.option("--show", "only_show", is_flag=True, help="Show what it may do, and change nothing.")
@@ -123,6 +125,8 @@ def _accept(session: Session, review: Review, digest: str) -> int:
         )
     review.record(speak=review.speaks)
     _tell(session, review)
+    if not review.speaks:
+        session.note(_HOOKS_OFF)
     return 0
 
 
@@ -131,7 +135,7 @@ def _ask(session: Session, review: Review) -> int:
         raise TrustError(
             "trusting a workspace needs a terminal to ask on; nothing was recorded",
             where=review.workspace,
-            hint="metier trust --show, then metier trust --accept DIGEST",
+            hint="metier trust --show, then metier trust --accept DIGEST; hooks stay off with that",
         )
     show(review)
     if review.speaks:

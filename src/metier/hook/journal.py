@@ -57,6 +57,8 @@ class Journal:
         self.catalog = self._room
         """The room of the catalog: the workspace's if it may speak, else the user's."""
         self.may_speak = False
+        self.session = ""
+        """The id of the conversation, as soon as it is known."""
         self._has_lapsed = False
         """Whether the workspace could speak until it changed; then a refresh is due."""
 
@@ -123,6 +125,19 @@ class Journal:
 
     def suggested(self, session: str) -> list[str]:
         """The handles of the skills that were injected in a session, the latest first."""
+        return [
+            str(skill[0])
+            for row in self._rows_of(session)
+            for skill in row.get("skills") or ()
+            if isinstance(skill, list) and skill and skill[-1] == "injected"
+        ]
+
+    def is_new(self, session: str) -> bool:
+        """Whether nothing was logged for a session yet; false for an unknown one."""
+        return bool(session) and not self._rows_of(session)
+
+    def _rows_of(self, session: str) -> list[dict[str, Any]]:
+        """The last decisions in a session, the latest first."""
         if not session:
             return []
         try:
@@ -131,22 +146,17 @@ class Journal:
             return []
         key = self.session_hash(session)
         mark = f'"{key}"'.encode()
-        rows = (_row(line) for line in reversed(tail.split(b"\n")) if mark in line)
-        return [
-            str(skill[0])
-            for row in rows
-            if row.get("session") == key
-            for skill in row.get("skills") or ()
-            if isinstance(skill, list) and skill and skill[-1] == "injected"
-        ]
+        rows = [_row(line) for line in reversed(tail.split(b"\n")) if mark in line]
+        return [row for row in rows if row.get("session") == key]
 
     # Failures
 
     def fail(self, host: str, error: BaseException, milliseconds: float) -> None:
         """Log a failure and keep a row for it, if possible."""
         self.note(host, f"{type(error).__name__}: {error}")
+        session = self.session_hash(self.session) if self.session else ""
         try:
-            self.keep(decision(host, milliseconds, error=type(error).__name__))
+            self.keep(decision(host, milliseconds, session=session, error=type(error).__name__))
             self.refresh_if_stale(_AFTER_A_FAILURE)
         except (OSError, ValueError):
             pass

@@ -38,6 +38,9 @@ _LONGEST_DESCRIPTION = 300
 _FITTING = "Skills installed here that may fit this request:"
 _USED = "Skills that this session used before; read them again where the task needs them:"
 _SUGGESTED = "Skills that were suggested earlier in this session:"
+_OWN_ONLY = (
+    "only your own skills and cards are used until you run 'metier trust' here, on a terminal"
+)
 _PASSED_OVER = 5
 """The most cards that are logged without being injected."""
 
@@ -52,6 +55,7 @@ def serve(host: str) -> None:
         request = HookRequest(_input())
         workspace = find_workspace(request.folder or None)
         journal.enter(workspace)
+        journal.session = request.session
         _warn(journal, workspace)
         request.check(host)
         with ReadOnlyCatalog(journal.catalog) as catalog:
@@ -93,8 +97,8 @@ def _warn(journal: Journal, workspace: str) -> None:
     is_silent = not journal.may_speak and is_root(workspace)
     is_due = is_silent or _MOVED & os.environ.keys()
     lines = ignored_folders(workspace=journal.workspace) if is_due else []
-    if is_silent:
-        lines.append("only your own skills and cards are used until you run 'metier trust' here")
+    if is_silent and journal.is_new(journal.session):
+        lines.append(_OWN_ONLY)
     if lines and sys.stderr is not None:
         sys.stderr.write("".join(f"metier: {line}\n" for line in lines))
 
