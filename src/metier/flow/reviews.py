@@ -222,7 +222,9 @@ class Reviews:
     def mismatches(self) -> list[Mismatch]:
         """How the skills differ from the lock. Raises `NotFoundError` or `ConfigError`."""
         locked = read_lock(self._workspace)
-        return compared(locked, *self.locked_now())
+        ignored = self._source.config.ignored
+        has_mounts = not any(key.startswith("mounts.") for key in ignored)
+        return compared(locked, *self.locked_now(), has_mounts=has_mounts)
 
     def changed_since_lock(self) -> list[Mismatch]:
         """The skills with other contents than in the lock; none without a readable lock."""
