@@ -288,6 +288,26 @@ def test_skills_that_match_the_lock_are_accepted_with_one_answer(
     assert len(call("list").out.splitlines()) == 3
 
 
+def test_skills_of_mounts_are_not_checked_without_trust(workspace: Workspace, call: Metier) -> None:
+    Workspace(workspace.root.parent / "team").skill("deploy")
+    workspace.write("metier.toml", '[[mounts]]\npath = "../team"\nlabel = "team"\n')
+    workspace.skill("own")
+    workspace.trust()
+    assert "1 of them from mounts" in call("lock").err
+    assert call("verify", "--frozen").code == 0
+    call("trust", "--revoke")
+    printed = call("verify", "--frozen")
+    assert printed.code == 1
+    [line] = printed.out.splitlines()
+    assert line.startswith("not checked: ")
+    assert line.endswith("its mount needs trust (METIER_TRUST)")
+    assert "1 skill not checked: set METIER_TRUST to the digest" in printed.err
+    assert "metier lock" not in printed.err
+    assert "(allowed without --frozen)" in call("verify").out
+    data = valid(json.loads(call("verify", "--json").out), "verify")
+    assert [one["kind"] for one in data["differences"]] == ["unchecked"]
+
+
 def test_lock_says_that_it_leaves_the_users_skills_out(
     workspace: Workspace, empty_home: Path, call: Metier
 ) -> None:

@@ -172,6 +172,19 @@ def test_the_hint_for_a_skill_that_waits_for_a_review_names_it_by_its_handle(
     assert metier("diff", "b/deploy").code == 0
 
 
+@pytest.mark.parametrize("command", [("diff",), ("trust", "--show", "--skill")])
+def test_a_review_refuses_a_name_that_several_teams_have(
+    metier: Metier, workspace: Workspace, command: tuple[str, ...]
+) -> None:
+    printed = metier(*command, "deploy")
+    why = "'deploy': 2 skills have this name; use the handle of one: a/deploy, b/deploy"
+    assert (printed.code, why in printed.err) == (2, True)
+    workspace.skill("deploy", folder="skills/deploy")
+    for handle, folder in (("deploy", ""), ("b/deploy", "teams/b/")):
+        [shown] = json.loads(metier(*command, handle, "--json").out)
+        assert shown["path"] == f"{folder}skills/deploy/SKILL.md"
+
+
 def test_a_skill_that_requires_nothing_is_named_by_its_handle(metier: Metier) -> None:
     made = metier("resolve", "--for", "b/deploy")
     assert (made.code, "error: 'b/deploy' requires nothing" in made.err) == (2, True)

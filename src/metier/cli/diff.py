@@ -14,14 +14,14 @@ def command(session: Session, skill: str | None) -> None:
     """Show what changed in a skill since you reviewed it.
 
     What it asks for comes first: capabilities, tools, commands, scripts; then its text; then its
-    other files. SKILL is a name or a full id; without it, every skill that differs from its
-    review is shown, then the files that differ from metier.lock in skills without a review.
+    other files. SKILL is a handle, a full id, or a name that only one skill has; without it, every
+    skill that differs from its review is shown, then the files that differ from metier.lock in
+    skills without a review.
     """
     with session.catalog() as catalog:
         reviews = catalog.reviews
         if skill is not None:
-            rows = catalog.find("skill", skill) or [catalog.skill_meant(skill)]
-            known = [reviews.named(rows, skill)]
+            known = [reviews.named(catalog.skills_meant(skill), skill)]
         else:
             known = list(reviews.all())
         shown = [one for one in known if skill is not None or one.state != "same"]

@@ -41,6 +41,8 @@ def command(session: Session) -> int:
         verb = "wrote" if was_written else "nothing changed in"
         shown = session.shown(lock_path(workspace))
         session.tell(f"{verb} {shown}: {counted(len(skills), 'skill')}, {counted(files, 'file')}")
+        if of_mounts := sum(one.is_of_mount for one in skills.values()):
+            session.note(f"{of_mounts:,} of them from mounts")
         if is_home_left_out:
             session.note("skills in your home folders are not locked")
         for one in unreadable.values():

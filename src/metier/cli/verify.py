@@ -17,8 +17,8 @@ _ALWAYS_WRONG = ("changed", "unreadable")
 def command(session: Session, frozen: bool) -> int:
     """Compare the skills of this workspace with metier.lock.
 
-    Reads every file. Exit code 1 if a locked skill differs; with --frozen also if one is missing
-    or not locked. Exit code 2 without a lock.
+    Reads every file. Exit code 1 if a locked skill differs; with --frozen also if one is missing,
+    not locked, or not checked, since its mount needs trust. Exit code 2 without a lock.
     """
     workspace = session.require_workspace()
     with session.catalog() as catalog:
@@ -36,15 +36,22 @@ def command(session: Session, frozen: bool) -> int:
         return int(bool(wrong))
     for one in found:
         session.tell(_line(one, is_wrong=one in wrong))
-    if wrong:
-        differ = "differs" if len(wrong) == 1 else "differ"
-        skills = counted(len(wrong), "skill")
+    unchecked = [one for one in found if one.kind == "unchecked"]
+    if differing := [one for one in wrong if one not in unchecked]:
+        differ = "differs" if len(differing) == 1 else "differ"
+        skills = counted(len(differing), "skill")
         session.note(f"{skills} {differ} from the lock: metier diff shows how, metier lock accepts")
-    else:
+    elif not unchecked:
         session.note("no skill differs from the lock")
+    if unchecked:
+        session.note_wrapped(f"{counted(len(unchecked), 'skill')} not checked: {_TRUST}")
     return int(bool(wrong))
 
 
+_TRUST = "set METIER_TRUST to the digest that metier trust --show prints"
+
+
 def _line(mismatch: Mismatch, *, is_wrong: bool) -> str:
-    mark = mismatch.kind if is_wrong else f"{mismatch.kind} (allowed without --frozen)"
+    kind = "not checked" if mismatch.kind == "unchecked" else mismatch.kind
+    mark = kind if is_wrong else f"{kind} (allowed without --frozen)"
     return f"{mark}: {mismatch.path}: {mismatch.detail}"

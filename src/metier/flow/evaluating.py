@@ -14,6 +14,7 @@ from metier.evals.figures import confusions_of, faults_of, figures_of, has_right
 from metier.evals.repeated import plain
 from metier.flow.eval_cases import Cases, cases_of
 from metier.flow.examples import Examples
+from metier.flow.same_names import why_ambiguous
 from metier.index.documents import skills_in
 from metier.index.store import Store
 from metier.values.agents import STANDARD
@@ -27,8 +28,6 @@ _LOOKED_AT = 10
 """Skills of a ranking that figures look at."""
 _MOST_EXPLAINED = 50
 """Cases whose loss is explained, which costs several rankings each."""
-_MOST_MEANT = 5
-"""Skills that are listed for an ambiguous name."""
 
 OnProgress = Callable[[int, int], None]
 """Called with the number of cases done and to do."""
@@ -164,16 +163,14 @@ class Names:
         rows = asked.find("skill", name) or asked.skills_called(name)
         rows = rows or skills_in(asked.store, name)
         active = list(dict.fromkeys(row.handle for row in rows if row.state == "active"))
-        if len(active) > 1:
-            more = f" and {len(active) - _MOST_MEANT} more" if len(active) > _MOST_MEANT else ""
-            shown = f"{', '.join(active[:_MOST_MEANT])}{more}"
-            return "", f"{len(active)} skills have this name; use the handle of one: {shown}"
+        if why_ambiguous(name, active):
+            return "", why_ambiguous(name, active)
         if not rows:
             return "", self._not_there("skill", name)
         if not active and not rows[0].handle:  # it could not be read
             why = rows[0].why_excluded(self._catalog.issues_of(rows[0]))
             return "", f"{rows[0].path} is excluded: {why}"
-        return (active or [rows[0].handle])[0], ""
+        return name if name in active else (active or [rows[0].handle])[0], ""
 
     def _check(self, kind: Kind, names: Sequence[str], unknown: dict[str, str]) -> None:
         if names and kind not in self._others:

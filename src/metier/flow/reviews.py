@@ -15,6 +15,7 @@ from metier.discover.walk import discover
 from metier.errors import ConfigError, NotFoundError, StoreError, UsageError
 from metier.flow.reading import team_folders
 from metier.flow.reviewing import is_same, key_of, record_of
+from metier.flow.same_names import why_ambiguous
 from metier.flow.skill_contents import SkillNow, read_skill
 from metier.storage.places import user_room
 from metier.storage.reviewed_texts import ReviewedTexts
@@ -90,14 +91,19 @@ class Reviews:
     def named(self, rows: Sequence[Row], wanted: str) -> Reviewed:
         """The skill among `rows` that waits for a review, or else the first.
 
-        Raises `UsageError` if several wait, `NotFoundError` if its file is gone.
+        Raises `UsageError` if their handles differ and none is `wanted`, or if several wait;
+        `NotFoundError` if its file is gone.
         """
+        handles = list(dict.fromkeys(row.handle for row in rows))
+        if why := why_ambiguous(wanted, handles):
+            raise UsageError(f"'{wanted}': {why}")
+        rows = [row for row in rows if wanted not in handles or row.handle == wanted]
         waiting = [row for row in rows if row.is_held]
         if len(waiting) > 1:
             ids = ", ".join(row.id for row in waiting)
             message = f"{len(waiting)} skills called '{wanted}' wait for a review"
             raise UsageError(message, hint=f"give the full id of one: {ids}")
-        row = (waiting or list(rows))[0]
+        row = (waiting or rows)[0]
         found = self._found.get(row.path)
         if found is None:
             raise NotFoundError(f"the files of skill '{wanted}' are gone", where=row.file)
@@ -216,7 +222,9 @@ class Reviews:
     def mismatches(self) -> list[Mismatch]:
         """How the skills differ from the lock. Raises `NotFoundError` or `ConfigError`."""
         locked = read_lock(self._workspace)
-        return compared(locked, *self.locked_now())
+        ignored = self._source.config.ignored
+        has_mounts = not any(key.startswith("mounts.") for key in ignored)
+        return compared(locked, *self.locked_now(), has_mounts=has_mounts)
 
     def changed_since_lock(self) -> list[Mismatch]:
         """The skills with other contents than in the lock; none without a readable lock."""

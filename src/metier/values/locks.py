@@ -7,6 +7,7 @@ from metier.values.reviews import LINK, Contents, Difference, difference
 from metier.values.trust import NOTHING
 
 SHA256 = "sha256:"
+_NEEDS_TRUST = "its mount needs trust (METIER_TRUST)"
 
 
 class LockedSkill(NamedTuple):
@@ -16,6 +17,10 @@ class LockedSkill(NamedTuple):
     """Without scripts: those follow from the files."""
     origin: Mapping[str, str] = NOTHING
     """Where it comes from, as far as known: `git`, `plugin`, `mount` …; it is not compared."""
+
+    @property
+    def is_of_mount(self) -> bool:
+        return "mount" in self.origin
 
     def to_json(self) -> dict[str, Any]:
         contents = self.contents
@@ -46,7 +51,7 @@ class Unlockable(NamedTuple):
 class Mismatch(NamedTuple):
     """How a skill differs from its lock."""
 
-    kind: Literal["changed", "missing", "extra", "unreadable"]
+    kind: Literal["changed", "missing", "extra", "unreadable", "unchecked"]
     path: str
     """The folder of the skill, as the lock names it."""
     name: str
@@ -68,13 +73,20 @@ def compared(
     locked: Mapping[str, LockedSkill],
     now: Mapping[str, LockedSkill],
     unreadable: Mapping[str, Unlockable],
+    *,
+    has_mounts: bool = True,
 ) -> list[Mismatch]:
-    """Every skill that is not as it was locked, by path."""
+    """Every skill that is not as it was locked, by path.
+
+    Without `has_mounts` the mounts of the workspace are ignored, as it is not trusted.
+    """
     found = []
     for path in sorted({*locked, *now, *unreadable}):
         if path in unreadable:
             one = unreadable[path]
             found.append(Mismatch("unreadable", path, one.name, one.why))
+        elif path not in now and locked[path].is_of_mount and not has_mounts:
+            found.append(Mismatch("unchecked", path, locked[path].name, _NEEDS_TRUST))
         elif path not in now:
             found.append(Mismatch("missing", path, locked[path].name, "locked, but not here"))
         elif path not in locked:
