@@ -11,6 +11,8 @@ import pytest
 from metier import (
     Agent,
     Catalog,
+    Config,
+    ConfigError,
     Event,
     InvalidDocumentError,
     MetierError,
@@ -30,6 +32,7 @@ from metier.testing import (
     assert_injected,
     assert_which,
 )
+from metier.types import EvalCase
 
 Call = Callable[[Catalog], object]
 CLERK = Agent("clerk", "Answers letters.")
@@ -262,6 +265,22 @@ WRONG_USES: dict[str, tuple[Call, str]] = {
         lambda c: c.evaluate(cases=wrong(["x"])),
         "'cases' must be a list of EvalCase; it contains the string 'x'",
     ),
+    "a case whose task is a number": (
+        lambda c: c.evaluate(cases=[EvalCase(task=wrong(3), nothing=True)]),
+        "'cases[0].task' must be a string, not 3",
+    ),
+    "a case whose skills are a text": (
+        lambda c: c.evaluate(cases=[EvalCase(task="x", skills="pdf-tables")]),
+        "'cases[0].skills' must be a list of strings, not the string 'pdf-tables'",
+    ),
+    "a case that expects nothing in particular": (
+        lambda c: c.evaluate(cases=[EvalCase(task="x")]),
+        "cases[0] does not say what is expected",
+    ),
+    "an unknown host of an evaluation": (
+        lambda c: c.evaluate(host="claude-cod"),
+        "'claude-cod' is not a host",
+    ),
     "evaluation files in a text": (
         lambda c: c.evaluate("cases.json"),
         "'files' must be a list of strings, not the string 'cases.json'",
@@ -308,6 +327,38 @@ WRONG_USES: dict[str, tuple[Call, str]] = {
     ),
     "a root that is a number": (lambda _: Catalog.open(wrong(5)), "'root' must be a path, not 5"),
     "an application without a catalog": (lambda _: asgi_app(wrong(".")), "must be an open Catalog"),
+    "an alias table that is nowhere": (
+        lambda c: c.resolve(["a"], alias_file=Path("/nope")),
+        "no such alias table",
+    ),
+    "an alias table that is a number": (
+        lambda c: c.resolve(["a"], alias_file=wrong(3)),
+        "'alias_file' must be a path, not 3",
+    ),
+    "a decision that is a number": (
+        lambda c: c.resolve(["a"], decide=wrong(3)),
+        "'decide' must be a function, not 3",
+    ),
+    "a signal in a text": (
+        lambda c: c.inject("x", min_signal=wrong("x")),
+        "'min_signal' must be a number or None, not the string 'x'",
+    ),
+    "a progress that is a number": (
+        lambda c: c.overlap(on_progress=wrong(3)),
+        "'on_progress' must be a function, not 3",
+    ),
+    "filters in a mapping": (
+        lambda c: c.browse(wrong({})),
+        "'asked' must be a metier.types.Browse, not a dict",
+    ),
+    "a listing in a text": (
+        lambda c: c.measure_listing(wrong("x")),
+        "'found' must be what catalog.listing returned, not the string 'x'",
+    ),
+    "a limit of tokens in a text": (
+        lambda _: inject_abilities(abilities_for_task([], "x"), wrong("x")),
+        "'max_tokens' must be a whole number of at least 0",
+    ),
     "a host in a text": (lambda c: asgi_app(c, allow_hosts="example.org"), "'allow_hosts' must be"),
     "no requests at once": (
         lambda c: asgi_app(c, max_requests=0),
@@ -332,6 +383,28 @@ WRONG_USES: dict[str, tuple[Call, str]] = {
     ),
     "a text as a result": (lambda _: assert_injected(wrong("x"), "a"), "what inject or run return"),
 }
+
+
+WRONG_SETTINGS: list[tuple[dict[str, Any], str]] = [
+    ({"trust_user": "nope"}, "'trust_user' must be one of "),
+    ({"agent_scorer": "z"}, "'agent_scorer' must be one of spec, learned, not 'z'"),
+    ({"disabled": "x"}, "'disabled' must be a tuple of strings, not the string 'x'"),
+    ({"cards": (3,)}, "'cards' must be a tuple of strings, not a tuple"),
+    ({"abilities": 3}, "'abilities' must be a tuple of strings, not 3"),
+    ({"mounts": "x"}, "'mounts' must be a tuple, not the string 'x'"),
+    ({"capabilities": ()}, "'capabilities' must be a CapabilitiesConfig, not a tuple"),
+    ({"trust_sources": ()}, "'trust_sources' must be a mapping, not a tuple"),
+    ({"keep_days": 0}, "'keep_days' must be from 1 to "),
+]
+
+
+@pytest.mark.parametrize(("fields", "said"), WRONG_SETTINGS)
+def test_a_wrong_field_of_a_built_config_is_named(
+    fields: dict[str, Any], said: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        Catalog.open(tmp_path, config=Config(**fields))
+    assert said in caught.value.message
 
 
 @pytest.mark.parametrize("name", WRONG_USES)

@@ -299,7 +299,7 @@ class Catalog(Queries, RunMethods, ReportMethods):
         consumer: str | None = None,
         mode: "Mode | None" = None,
         policy: Mapping[str, str] | None = None,
-        alias_file: str | None = None,
+        alias_file: str | os.PathLike[str] | None = None,
         host: str | None = None,
         decide: "Decide | None" = None,
         may_probe: "MayProbe | None" = None,

@@ -65,6 +65,10 @@ def open_boundary(
     if config is not None and not isinstance(config, Config):
         hint = "leave it out to read metier.toml"
         raise wrong_argument("config", "a metier.Config", config, hint)
+    if config is not None:
+        from metier.config.built import check_config  # loads every setting
+
+        check_config(config)
     workspace = workspace_of(root)
     is_inside = root is not None or is_workspace()
     if config is None:
