@@ -1,6 +1,7 @@
 """Wrong uses of the public API: one clear error each, before anything is done."""
 
 import asyncio
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ from metier import (
     Event,
     InvalidDocumentError,
     MetierError,
+    NotFoundError,
     UsageError,
     abilities_for_task,
     inject_abilities,
@@ -504,3 +506,34 @@ def test_an_unknown_key_of_a_step_is_told_which_keys_there_are() -> None:
     with pytest.raises(InvalidDocumentError) as caught:
         Agent("a", "b", workflow=[step])
     assert caught.value.hint == "the keys here are tool, input"
+
+
+@pytest.mark.parametrize(
+    ("step", "hint"),
+    [
+        ({"typ": "prompt", "config": {"prompt": "x"}}, "did you mean 'type', not 'typ'?"),
+        ({"type": "promt", "config": {"prompt": "x"}}, "did you mean 'prompt'?"),
+        ({"type": "prompt", "config": {"promt": "x"}}, "did you mean 'prompt', not 'promt'?"),
+        ({"type": "prompt"}, "add 'config:'"),
+    ],
+)
+def test_a_misspelt_key_of_a_step_is_recognized(step: dict[str, Any], hint: str) -> None:
+    with pytest.raises(InvalidDocumentError) as caught:
+        Agent("a", "b", workflow=[{"stepId": "one", **step}])
+    assert caught.value.hint == hint
+
+
+def test_an_empty_name_of_a_document_is_told_as_such(catalog: Catalog) -> None:
+    with pytest.raises(NotFoundError, match="the name of the skill is empty"):
+        catalog.row("skill", "")
+
+
+def test_a_refresh_of_a_deleted_workspace_is_an_error(tmp_path: Path) -> None:
+    root = tmp_path / "deleted"
+    root.mkdir()
+    (root / "metier.toml").touch()
+    with Catalog.open(root) as catalog:
+        catalog.refresh()
+        shutil.rmtree(root)
+        with pytest.raises(UsageError, match="the workspace is not a folder"):
+            catalog.refresh()

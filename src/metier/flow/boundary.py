@@ -13,7 +13,7 @@ from metier.core.paths import is_utf8
 from metier.discover.roots import roots_for
 from metier.discover.skill_folders import links_out
 from metier.errors import ConfigError, TrustError, UsageError
-from metier.flow.reading import read_documents
+from metier.flow.reading import read_documents, require_folder
 from metier.storage.places import user_home
 from metier.storage.workspace import is_workspace
 from metier.values.settings_tables import ModelSettings
@@ -85,10 +85,8 @@ def workspace_of(root: str | os.PathLike[str] | None) -> str:
     if root is not None and not isinstance(root, str | os.PathLike):
         raise wrong_argument("root", "a path", root)
     start = os.fspath(root) if root is not None else None
-    if start is not None and not os.path.isdir(start):
-        raise UsageError(
-            "the workspace is not a folder", where=start, hint="give an existing folder"
-        )
+    if start is not None:
+        require_folder(start)
     workspace = find_workspace(start)
     if not is_utf8(workspace):
         raise UsageError(
