@@ -113,6 +113,11 @@ WRONG_USES: dict[str, tuple[Call, str]] = {
     "a resume with a number": (lambda c: c.resume_sync("x", model=wrong(5)), A_MODEL),
     "a stream of no run": (lambda c: c.stream_resume(wrong(None)), "'run_id' must be a string"),
     "a cancelled number": (lambda c: c.cancel(wrong(5)), "'run_id' must be a string"),
+    "consent to nothing": (lambda c: c.allow_tools("a", " "), "the name of a tool is empty"),
+    "a catalog by its class": (
+        lambda c: wrong(Catalog)(c.workspace),
+        "a Catalog is not made by its class",
+    ),
     "consent to a list": (lambda c: c.allow_tools(wrong(["a"])), "'names' must be a string"),
     "a run inside a loop": (
         lambda c: asyncio.run(_in_a_loop(lambda: c.run_sync(CLERK, "x"))),
@@ -537,3 +542,15 @@ def test_a_refresh_of_a_deleted_workspace_is_an_error(tmp_path: Path) -> None:
         shutil.rmtree(root)
         with pytest.raises(UsageError, match="the workspace is not a folder"):
             catalog.refresh()
+
+
+def test_a_listener_that_fails_is_logged_once(
+    catalog: Catalog, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(event: Event) -> None:
+        raise ValueError(event.kind)
+
+    assert catalog.run_sync(CLERK, "x", model="offline", on_event=fail).success
+    assert [one.message for one in caplog.records if "on_event" in one.message] == [
+        "on_event failed at 'run.started'; it is not logged again"
+    ]
