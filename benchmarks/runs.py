@@ -125,6 +125,9 @@ class _Services:
     def check_model(self, name: str, agent_id: str) -> None:
         raise KeyError(name, agent_id)
 
+    def check_price(self, name: str, agent_id: str) -> None:
+        """No prompt is sent."""
+
     def record_outcome(self, provider: str, *, success: bool) -> None:
         raise ValueError((provider, success))
 

@@ -1,6 +1,7 @@
 """Wrong uses of the public API: one clear error each, before anything is done."""
 
 import asyncio
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,9 +12,12 @@ import pytest
 from metier import (
     Agent,
     Catalog,
+    Config,
+    ConfigError,
     Event,
     InvalidDocumentError,
     MetierError,
+    NotFoundError,
     UsageError,
     abilities_for_task,
     inject_abilities,
@@ -30,6 +34,7 @@ from metier.testing import (
     assert_injected,
     assert_which,
 )
+from metier.types import EvalCase
 
 Call = Callable[[Catalog], object]
 CLERK = Agent("clerk", "Answers letters.")
@@ -108,6 +113,11 @@ WRONG_USES: dict[str, tuple[Call, str]] = {
     "a resume with a number": (lambda c: c.resume_sync("x", model=wrong(5)), A_MODEL),
     "a stream of no run": (lambda c: c.stream_resume(wrong(None)), "'run_id' must be a string"),
     "a cancelled number": (lambda c: c.cancel(wrong(5)), "'run_id' must be a string"),
+    "consent to nothing": (lambda c: c.allow_tools("a", " "), "the name of a tool is empty"),
+    "a catalog by its class": (
+        lambda c: wrong(Catalog)(c.workspace),
+        "a Catalog is not made by its class",
+    ),
     "consent to a list": (lambda c: c.allow_tools(wrong(["a"])), "'names' must be a string"),
     "a run inside a loop": (
         lambda c: asyncio.run(_in_a_loop(lambda: c.run_sync(CLERK, "x"))),
@@ -262,6 +272,22 @@ WRONG_USES: dict[str, tuple[Call, str]] = {
         lambda c: c.evaluate(cases=wrong(["x"])),
         "'cases' must be a list of EvalCase; it contains the string 'x'",
     ),
+    "a case whose task is a number": (
+        lambda c: c.evaluate(cases=[EvalCase(task=wrong(3), nothing=True)]),
+        "'cases[0].task' must be a string, not 3",
+    ),
+    "a case whose skills are a text": (
+        lambda c: c.evaluate(cases=[EvalCase(task="x", skills="pdf-tables")]),
+        "'cases[0].skills' must be a list of strings, not the string 'pdf-tables'",
+    ),
+    "a case that expects nothing in particular": (
+        lambda c: c.evaluate(cases=[EvalCase(task="x")]),
+        "cases[0] does not say what is expected",
+    ),
+    "an unknown host of an evaluation": (
+        lambda c: c.evaluate(host="claude-cod"),
+        "'claude-cod' is not a host",
+    ),
     "evaluation files in a text": (
         lambda c: c.evaluate("cases.json"),
         "'files' must be a list of strings, not the string 'cases.json'",
@@ -308,6 +334,38 @@ WRONG_USES: dict[str, tuple[Call, str]] = {
     ),
     "a root that is a number": (lambda _: Catalog.open(wrong(5)), "'root' must be a path, not 5"),
     "an application without a catalog": (lambda _: asgi_app(wrong(".")), "must be an open Catalog"),
+    "an alias table that is nowhere": (
+        lambda c: c.resolve(["a"], alias_file=Path("/nope")),
+        "no such alias table",
+    ),
+    "an alias table that is a number": (
+        lambda c: c.resolve(["a"], alias_file=wrong(3)),
+        "'alias_file' must be a path, not 3",
+    ),
+    "a decision that is a number": (
+        lambda c: c.resolve(["a"], decide=wrong(3)),
+        "'decide' must be a function, not 3",
+    ),
+    "a signal in a text": (
+        lambda c: c.inject("x", min_signal=wrong("x")),
+        "'min_signal' must be a number or None, not the string 'x'",
+    ),
+    "a progress that is a number": (
+        lambda c: c.overlap(on_progress=wrong(3)),
+        "'on_progress' must be a function, not 3",
+    ),
+    "filters in a mapping": (
+        lambda c: c.browse(wrong({})),
+        "'asked' must be a metier.types.Browse, not a dict",
+    ),
+    "a listing in a text": (
+        lambda c: c.measure_listing(wrong("x")),
+        "'found' must be what catalog.listing returned, not the string 'x'",
+    ),
+    "a limit of tokens in a text": (
+        lambda _: inject_abilities(abilities_for_task([], "x"), wrong("x")),
+        "'max_tokens' must be a whole number of at least 0",
+    ),
     "a host in a text": (lambda c: asgi_app(c, allow_hosts="example.org"), "'allow_hosts' must be"),
     "no requests at once": (
         lambda c: asgi_app(c, max_requests=0),
@@ -332,6 +390,28 @@ WRONG_USES: dict[str, tuple[Call, str]] = {
     ),
     "a text as a result": (lambda _: assert_injected(wrong("x"), "a"), "what inject or run return"),
 }
+
+
+WRONG_SETTINGS: list[tuple[dict[str, Any], str]] = [
+    ({"trust_user": "nope"}, "'trust_user' must be one of "),
+    ({"agent_scorer": "z"}, "'agent_scorer' must be one of spec, learned, not 'z'"),
+    ({"disabled": "x"}, "'disabled' must be a tuple of strings, not the string 'x'"),
+    ({"cards": (3,)}, "'cards' must be a tuple of strings, not a tuple"),
+    ({"abilities": 3}, "'abilities' must be a tuple of strings, not 3"),
+    ({"mounts": "x"}, "'mounts' must be a tuple, not the string 'x'"),
+    ({"capabilities": ()}, "'capabilities' must be a CapabilitiesConfig, not a tuple"),
+    ({"trust_sources": ()}, "'trust_sources' must be a mapping, not a tuple"),
+    ({"keep_days": 0}, "'keep_days' must be from 1 to "),
+]
+
+
+@pytest.mark.parametrize(("fields", "said"), WRONG_SETTINGS)
+def test_a_wrong_field_of_a_built_config_is_named(
+    fields: dict[str, Any], said: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        Catalog.open(tmp_path, config=Config(**fields))
+    assert said in caught.value.message
 
 
 @pytest.mark.parametrize("name", WRONG_USES)
@@ -431,3 +511,46 @@ def test_an_unknown_key_of_a_step_is_told_which_keys_there_are() -> None:
     with pytest.raises(InvalidDocumentError) as caught:
         Agent("a", "b", workflow=[step])
     assert caught.value.hint == "the keys here are tool, input"
+
+
+@pytest.mark.parametrize(
+    ("step", "hint"),
+    [
+        ({"typ": "prompt", "config": {"prompt": "x"}}, "did you mean 'type', not 'typ'?"),
+        ({"type": "promt", "config": {"prompt": "x"}}, "did you mean 'prompt'?"),
+        ({"type": "prompt", "config": {"promt": "x"}}, "did you mean 'prompt', not 'promt'?"),
+        ({"type": "prompt"}, "add 'config:'"),
+    ],
+)
+def test_a_misspelt_key_of_a_step_is_recognized(step: dict[str, Any], hint: str) -> None:
+    with pytest.raises(InvalidDocumentError) as caught:
+        Agent("a", "b", workflow=[{"stepId": "one", **step}])
+    assert caught.value.hint == hint
+
+
+def test_an_empty_name_of_a_document_is_told_as_such(catalog: Catalog) -> None:
+    with pytest.raises(NotFoundError, match="the name of the skill is empty"):
+        catalog.row("skill", "")
+
+
+def test_a_refresh_of_a_deleted_workspace_is_an_error(tmp_path: Path) -> None:
+    root = tmp_path / "deleted"
+    root.mkdir()
+    (root / "metier.toml").touch()
+    with Catalog.open(root) as catalog:
+        catalog.refresh()
+        shutil.rmtree(root)
+        with pytest.raises(UsageError, match="the workspace is not a folder"):
+            catalog.refresh()
+
+
+def test_a_listener_that_fails_is_logged_once(
+    catalog: Catalog, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(event: Event) -> None:
+        raise ValueError(event.kind)
+
+    assert catalog.run_sync(CLERK, "x", model="offline", on_event=fail).success
+    assert [one.message for one in caplog.records if "on_event" in one.message] == [
+        "on_event failed at 'run.started'; it is not logged again"
+    ]

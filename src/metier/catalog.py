@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, Self
 from metier.config import Config, users_config
 from metier.config.consent import check_files
 from metier.config.secret_values import redactor_for
+from metier.core.arguments import checked
 from metier.discover.roots import roots_for
 from metier.errors import DamagedError
-from metier.flow.boundary import RECORD, Boundary, open_boundary, untrusted_error
+from metier.flow.boundary import RECORD, Boundary, check_boundary, open_boundary, untrusted_error
 from metier.flow.catalog_reading import CatalogReading
 from metier.flow.queries import Queries
 from metier.flow.reading import Refreshed as Refreshed
@@ -63,6 +64,7 @@ class Catalog(Queries, RunMethods, ReportMethods):
     Until the user trusts the workspace, only its documents are used.
     """
 
+    @checked(boundary=check_boundary)
     def __init__(
         self, boundary: Boundary, store: Store, home: str = "", room: Room | None = None
     ) -> None:
@@ -299,7 +301,7 @@ class Catalog(Queries, RunMethods, ReportMethods):
         consumer: str | None = None,
         mode: "Mode | None" = None,
         policy: Mapping[str, str] | None = None,
-        alias_file: str | None = None,
+        alias_file: str | os.PathLike[str] | None = None,
         host: str | None = None,
         decide: "Decide | None" = None,
         may_probe: "MayProbe | None" = None,

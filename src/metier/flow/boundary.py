@@ -13,7 +13,7 @@ from metier.core.paths import is_utf8
 from metier.discover.roots import roots_for
 from metier.discover.skill_folders import links_out
 from metier.errors import ConfigError, TrustError, UsageError
-from metier.flow.reading import read_documents
+from metier.flow.reading import read_documents, require_folder
 from metier.storage.places import user_home
 from metier.storage.workspace import is_workspace
 from metier.values.settings_tables import ModelSettings
@@ -58,6 +58,12 @@ def read_boundary(
     return Boundary(workspace, decided, _with_bound_keys(config, decided))
 
 
+def check_boundary(_name: str, given: object) -> None:
+    """Raise `UsageError` for what else a catalog is made of, such as a path."""
+    if not isinstance(given, Boundary):
+        raise UsageError("a Catalog is not made by its class", hint="Catalog.open(FOLDER)")
+
+
 def open_boundary(
     root: str | os.PathLike[str] | None, config: Config | None, trust: str
 ) -> Boundary:
@@ -65,6 +71,10 @@ def open_boundary(
     if config is not None and not isinstance(config, Config):
         hint = "leave it out to read metier.toml"
         raise wrong_argument("config", "a metier.Config", config, hint)
+    if config is not None:
+        from metier.config.built import check_config  # loads every setting
+
+        check_config(config)
     workspace = workspace_of(root)
     is_inside = root is not None or is_workspace()
     if config is None:
@@ -81,10 +91,8 @@ def workspace_of(root: str | os.PathLike[str] | None) -> str:
     if root is not None and not isinstance(root, str | os.PathLike):
         raise wrong_argument("root", "a path", root)
     start = os.fspath(root) if root is not None else None
-    if start is not None and not os.path.isdir(start):
-        raise UsageError(
-            "the workspace is not a folder", where=start, hint="give an existing folder"
-        )
+    if start is not None:
+        require_folder(start)
     workspace = find_workspace(start)
     if not is_utf8(workspace):
         raise UsageError(

@@ -4,7 +4,9 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from metier.core.arguments import check_count, check_text, check_texts
 from metier.core.paths import is_inside
+from metier.errors import UsageError
 from metier.evals.finding import ENDINGS, find_files, skill_folder
 from metier.evals.formats import LARGEST_FILE, CaseFile, NoCasesError, read_cases
 from metier.evals.repeated import distinct
@@ -37,6 +39,21 @@ class _Source(NamedTuple):
     shown: str
     is_given: bool
     """Whether the user named it; else it was found."""
+
+
+def check_cases(cases: Sequence[EvalCase]) -> None:
+    """Raise `UsageError` for a case of Python with a wrong field, or that expects nothing."""
+    for number, case in enumerate(cases):
+        at = f"cases[{number}]"
+        check_text(f"{at}.task", case.task)
+        for field in ("skills", "not_skills", "agents", "cards", "tags"):
+            check_texts(f"{at}.{field}", getattr(case, field), "pdf-tables")
+        if case.most is not None:
+            check_count(f"{at}.most", case.most)
+        expected = (case.skills, case.not_skills, case.agents, case.cards, case.nothing)
+        if not any(expected) and case.most is None:
+            hint = "give skills, not_skills, agents, cards, most, or nothing=True"
+            raise UsageError(f"{at} does not say what is expected", hint=hint)
 
 
 def cases_of(given: Sequence[str], workspace: str, name_of: NameOf, *, finds: bool = True) -> Cases:

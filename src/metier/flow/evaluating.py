@@ -14,6 +14,7 @@ from metier.evals.figures import confusions_of, faults_of, figures_of, has_right
 from metier.evals.repeated import plain
 from metier.flow.eval_cases import Cases, cases_of
 from metier.flow.examples import Examples
+from metier.flow.hook_hosts import check_host
 from metier.flow.same_names import why_ambiguous
 from metier.index.documents import skills_in
 from metier.index.store import Store
@@ -78,6 +79,7 @@ def evaluate(
     on_progress: OnProgress | None = None,
 ) -> Evaluation:
     """Score the cases, but none that was learnt. Raises `UsageError` for an unknown host."""
+    check_host(host)
     scorer = _Scorer(catalog, host)
     results = []
     for number, case in enumerate(read.cases, start=1):

@@ -3,7 +3,15 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from metier.core.arguments import check_optional_text, checked, count, list_of, number, texts
+from metier.core.arguments import (
+    check_listener,
+    check_optional_text,
+    checked,
+    count,
+    list_of,
+    number,
+    texts,
+)
 from metier.core.process import without_garbage_collection
 
 if TYPE_CHECKING:
@@ -28,7 +36,12 @@ class EvaluationMethods:
 
         def skill_meant(self, wanted: str) -> "Row": ...
 
-    @checked(files=texts("evals.json"), cases=list_of("EvalCase"), host=check_optional_text)
+    @checked(
+        files=texts("evals.json"),
+        cases=list_of("EvalCase"),
+        host=check_optional_text,
+        on_progress=check_listener,
+    )
     def evaluate(
         self: "EvaluatedCatalog",
         files: Sequence[str] = (),
@@ -40,16 +53,24 @@ class EvaluationMethods:
         """Evaluate whether the right skills are named, on `cases` and on evaluation files.
 
         Without either, the files of the workspace are found by their names. A file that cannot be
-        read is in `problems`, and `passed` is false. Raises `UsageError` for an unknown host.
+        read is in `problems`, a case with an unknown name in `unknown`, and `passed` is false.
+        Raises `UsageError` for an unknown host, and for a case that expects nothing.
         """
-        from metier.flow.evaluating import evaluate, read_cases  # few commands need it
+        from metier.flow.eval_cases import check_cases  # few commands need it
+        from metier.flow.evaluating import evaluate, read_cases
 
+        cases = list(cases)
+        check_cases(cases)
         read = read_cases(self, files, finds=not cases)
         read.cases[:0] = cases
         return evaluate(self, read, host=host, on_progress=on_progress)
 
     @checked(
-        skills=texts("pdf-tables"), least=number(0, 1), limit=count(1), host=check_optional_text
+        skills=texts("pdf-tables"),
+        least=number(0, 1),
+        limit=count(1),
+        host=check_optional_text,
+        on_progress=check_listener,
     )
     def overlap(
         self,
@@ -82,7 +103,7 @@ class EvaluationMethods:
         with without_garbage_collection():
             return overlap_map(self.store, least, host)
 
-    @checked(skills=texts("pdf-tables"))
+    @checked(skills=texts("pdf-tables"), on_progress=check_listener)
     def draft_cases(
         self, skills: Sequence[str] = (), *, on_progress: "OnProgress | None" = None
     ) -> "Drafts":

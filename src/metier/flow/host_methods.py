@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from metier.core.arguments import checked, count, optional
+from metier.core.arguments import checked, count, instance_with, optional
 from metier.core.process import without_garbage_collection
 
 if TYPE_CHECKING:
@@ -60,6 +60,7 @@ class HostMethods:
 
         return HostLooks(self.store, self.workspace, self._home)
 
+    @checked(found=instance_with("offered", "what catalog.listing returned"))
     def measure_listing(self, found: "HostListing") -> "Measured":
         """Start the user's own host once, offline, on a copy of the skills. Raises `UsageError`."""
         from metier.flow.measuring import measure  # few commands need it

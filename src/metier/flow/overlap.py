@@ -4,13 +4,12 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from typing import NamedTuple
 
-from metier.core.nearest import did_you_mean
 from metier.core.overlap import OnProgress, Pair, overlapping
 from metier.core.terms import ASKING, parts_of, raw_words
 from metier.core.weights import idf
-from metier.errors import UsageError
+from metier.flow.hook_hosts import check_host
 from metier.flow.separating import Separator
-from metier.hosts import HOOKED, host_bit, nameable_to
+from metier.hosts import host_bit, nameable_to
 from metier.index.competitors import Competitor, competitors, document_counts
 from metier.index.pools import pool_of
 from metier.index.store import Store
@@ -50,9 +49,7 @@ def overlap_of(
 ) -> Overlap:
     """How far skills overlap, or the `wanted` with others. Raises `UsageError` for a host."""
     host = question.host
-    if host is not None and host not in HOOKED:
-        hint = did_you_mean(host, HOOKED, f"hosts: {', '.join(HOOKED)}")
-        raise UsageError(f"'{host}' is not a host", hint=hint)
+    check_host(host)
     condition = nameable_to(host).replace("origin != 'untrusted' AND ", "")
     work = _WORK_OF_A_PAIR * question.limit
     report = on_progress or _ignored

@@ -379,5 +379,7 @@ def _check(request: InjectRequest) -> None:
     for name, most in (("budget", request.budget), ("limit", request.limit)):
         if most is not None and not isinstance(most, int):
             raise wrong_argument(name, "a whole number or None", most)
+    if request.min_signal is not None and not isinstance(request.min_signal, int | float):
+        raise wrong_argument("min_signal", "a number or None", request.min_signal)
     if request.session_type not in SESSION_TYPES:
         check_choice("session_type", request.session_type, SESSION_TYPES)

@@ -111,6 +111,7 @@ class Queries(HostMethods, EvaluationMethods):
             self.store, kind, limit=limit, after=after, search=search, capability=capability
         )
 
+    @checked(asked=instance_with("facets", "a metier.types.Browse"))
     def browse(self, asked: "Browse") -> "Browsed":
         """Documents of all kinds by filters, in any order, with the values to filter by."""
         from metier.index.browse import browse  # only pages need it

@@ -19,7 +19,7 @@ from metier.discover.roots import (
 )
 from metier.discover.trail import Steps, is_unchanged
 from metier.discover.walk import discover
-from metier.errors import NotFoundError
+from metier.errors import NotFoundError, UsageError
 from metier.hosts import HOOKED
 from metier.storage.room import Room, read_regular
 from metier.values.files import Entry, Found, Origin, Reading, Root, Team
@@ -40,10 +40,18 @@ DEEP_REFERENCE = "SYSTEM_ARCHITECTURE.md"
 LARGEST_REFERENCE = 1_048_576
 
 
+def require_folder(workspace: str) -> None:
+    """Raise `UsageError` unless the workspace is a folder."""
+    if not os.path.isdir(workspace):
+        hint = "give an existing folder"
+        raise UsageError("the workspace is not a folder", where=workspace, hint=hint)
+
+
 def workspace_roots(
     workspace: str, config: Config, home: str, room: Room | None
 ) -> tuple[list[Root], list[Issue]]:
     """Every folder to read; cards from sources are copied into `room` first."""
+    require_folder(workspace)
     roots = roots_for(workspace, config, home)
     more, issues = _source_roots(workspace, config, room, roots)
     return [*roots, *more], [*missing_folders(workspace, config), *issues]

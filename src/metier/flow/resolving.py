@@ -11,6 +11,7 @@ from metier.core.arguments import (
     check_count,
     check_flag,
     check_optional_text,
+    check_path,
     check_text,
     check_texts,
     wrong_argument,
@@ -230,11 +231,11 @@ class Resolver:
         is_mount = any(mount.label == source for mount in self._config.mounts)
         return "external-mounts" if is_mount else "runtime-installed"
 
-    def _aliases(self, runtime: str | None) -> tuple[AliasTables, list[Issue]]:
+    def _aliases(self, runtime: str | os.PathLike[str] | None) -> tuple[AliasTables, list[Issue]]:
         """The tables in force; a broken table is reported and ignored."""
         if runtime is not None and not os.path.isfile(runtime):
-            raise UsageError("no such alias table", where=runtime)
-        files = [(runtime, "runtime", runtime)] if runtime is not None else []
+            raise UsageError("no such alias table", where=os.fspath(runtime))
+        files = [(os.fspath(runtime), "runtime", os.fspath(runtime))] if runtime is not None else []
         own = os.path.join(self._workspace, ALIAS_FILE)
         if self._config.is_trusted and os.access(own, os.F_OK):
             files.append((own, "workspace", ALIAS_FILE))
@@ -290,6 +291,11 @@ def _check(request: ResolveRequest) -> None:
             check_optional_text(name, given)
     if not isinstance(request.team, str):
         check_text("team", request.team)
+    if request.alias_file is not None:
+        check_path("alias_file", request.alias_file)
+    for name, called in (("decide", request.decide), ("may_probe", request.may_probe)):
+        if called is not None and not callable(called):
+            raise wrong_argument(name, "a function", called)
 
 
 def outcomes_problem(workspace: str) -> str:

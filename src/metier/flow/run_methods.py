@@ -119,6 +119,8 @@ class RunMethods:
         """
         for name in names:
             check_text("names", name, "catalog.allow_tools('one', 'another')")
+            if not name.strip():
+                raise UsageError("the name of a tool is empty", hint="catalog.allow_tools('one')")
         self.agency.consent.update(names)
 
     def runs(

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from metier.core.arguments import check_count, check_optional_text, check_text
 from metier.core.encoders import EncoderError
-from metier.core.nearest import did_you_mean
 from metier.core.ranked import CHANCE_EVIDENCE, OWN_EVIDENCE
 from metier.core.ranking import (
     COSINE_EVIDENCE,
@@ -19,9 +18,10 @@ from metier.core.ranking import (
 from metier.core.stems import STOP_WORDS
 from metier.core.terms import ASKING, terms
 from metier.core.text import words
-from metier.errors import NotFoundError, UsageError
+from metier.errors import NotFoundError
 from metier.flow.candidate_pools import SinglePool, shown_pool, words_of
 from metier.flow.edited import EditedPool
+from metier.flow.hook_hosts import check_host
 from metier.flow.matched_words import MatchedWords
 from metier.hosts import HOOKED, honours_the_switch, host_bit, nameable_to
 from metier.index.cached_pools import CachedPool
@@ -62,9 +62,7 @@ def which_comes(
     check_text("task", question.task)
     check_optional_text("host", host)
     check_count("limit", question.limit)
-    if host is not None and host not in HOOKED:
-        hint = did_you_mean(host, HOOKED, f"hosts: {', '.join(HOOKED)}")
-        raise UsageError(f"'{host}' is not a host", hint=hint)
+    check_host(host)
     shown = shown_texts(host) if host and shown_texts else None
     finder = SkillFinder(
         store, question, config.skill_threshold, config.skill_suggestions, shown, encoding

@@ -247,6 +247,9 @@ def _row(row: tuple[Any, ...]) -> Row:
 def no_such_document(store: Store, kind: Kind, wanted: str, workspace: str) -> NotFoundError:
     """The error to raise: the file is excluded, and why; or there is no such document."""
     code = "ABILITY_NOT_FOUND" if kind == "ability" else None
+    if not wanted.strip():
+        hint = f"metier list {PLURAL[kind]}"
+        return NotFoundError(f"the name of the {kind} is empty", code=code, hint=hint)
     path = excluded_path(store, kind, wanted)
     if path:
         [row] = select_rows(store, "kind = ? AND path = ?", [kind, path])

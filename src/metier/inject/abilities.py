@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from metier.core.arguments import checked, instance_with
+from metier.core.arguments import checked, count, instance_with, texts
 from metier.core.budget import CountTokens, count_tokens, fit
 from metier.core.order import dependencies_first
 from metier.core.render import SEPARATOR, with_heading
@@ -15,7 +15,11 @@ from metier.values.selection import AbilityInjection, AbilitySelection, Skipped
 _MOST_NAMED = 5
 
 
-@checked(selection=instance_with("ranked", "what abilities_for_task returned"))
+@checked(
+    selection=instance_with("ranked", "what abilities_for_task returned"),
+    max_tokens=count(0),
+    core=texts("house-style"),
+)
 def inject_abilities(
     selection: AbilitySelection,
     max_tokens: int = DEFAULT_MAX_TOKENS,

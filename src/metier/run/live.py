@@ -69,6 +69,7 @@ class LiveRun:
         """The names that steps in loops see, by full id: compensation needs them."""
         self._run_step = run_step
         self._limit: asyncio.Timeout | None = None
+        self._has_listener_failed = False
 
     def names(self, key: str = "") -> Names:
         """What the templates of a step see; in a loop, as its iteration left it."""
@@ -97,7 +98,9 @@ class LiveRun:
             try:
                 self.on_event(Event(kind, self.run.run_id, time.time(), step, data))
             except Exception:  # a listener cannot stop a run
-                log.exception("on_event failed at '%s'", kind)
+                if not self._has_listener_failed:
+                    log.exception("on_event failed at '%s'; it is not logged again", kind)
+                self._has_listener_failed = True
 
     # The run
 

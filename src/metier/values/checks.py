@@ -136,7 +136,8 @@ def check_mapping(
     """
     for name, field in fields.items():
         if field.required and data.get(name) is None:
-            yield Flaw(at, "missing", f"'{dotted((*at, name))}' is missing", f"add '{name}:'")
+            message = f"'{dotted((*at, name))}' is missing"
+            yield Flaw(at, "missing", message, _missing_hint(name, data, fields))
     for name, value in data.items():
         known = fields.get(name, others)
         if known is others and _is_misspelt(name, value, fields, others):
@@ -149,6 +150,12 @@ def check_mapping(
     if len(unknown) > _MOST_UNKNOWN:
         message = f"and {len(unknown) - _MOST_UNKNOWN} more unknown keys"
         yield Flaw(at, "unknown", message, "is this the right kind of document?")
+
+
+def _missing_hint(name: str, data: Mapping[str, Any], fields: Mapping[str, Field]) -> str:
+    unknown = [str(key) for key in data if key not in fields][:_MOST_UNKNOWN]
+    misspelt = nearest(name, unknown)
+    return f"did you mean '{name}', not '{misspelt}'?" if misspelt else f"add '{name}:'"
 
 
 def _is_misspelt(name: str, value: Any, fields: Mapping[str, Field], others: Field | None) -> bool:
@@ -195,7 +202,8 @@ def _flaws(value: Any, field: Field, at: KeyPath) -> Iterator[Flaw]:
 
 def _check_text(value: str, field: Field, at: KeyPath) -> Iterator[Flaw]:
     if field.choices and value not in field.choices:
-        yield _invalid(at, f"must be one of {', '.join(field.choices)}, not '{value[:40]}'")
+        flaw = _invalid(at, f"must be one of {', '.join(field.choices)}, not '{value[:40]}'")
+        yield flaw._replace(hint=did_you_mean(value, field.choices, flaw.hint))
     elif len(value.strip()) < field.shortest:
         yield _invalid(at, "must not be empty")
     elif field.longest is not None and len(value) > field.longest:

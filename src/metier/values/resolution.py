@@ -1,6 +1,7 @@
 """A resolution: the request, the decision on what is missing, the outcome and the report."""
 
 import json
+import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, get_args
@@ -81,7 +82,7 @@ class ResolveRequest(NamedTuple):
     mode: Mode | None = None
     policy: Mapping[str, str] = MappingProxyType({})
     """Overrides the consumer's policy."""
-    alias_file: str | None = None
+    alias_file: str | os.PathLike[str] | None = None
     host: str | None = None
     decide: Decide | None = None
     may_probe: MayProbe | None = None
