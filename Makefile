@@ -80,12 +80,14 @@ $(VENV)/.installed: pyproject.toml requirements/demo.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "error: Python 3.11 or newer is needed; try make PYTHON=python3.12")'
 	$(PYTHON) -m venv $(VENV)
 	-$(PIP) $(HASHED) requirements/pip.txt  # it writes scripts that load less
+	@echo "installing the packages of requirements/demo.txt: this may take some minutes"
 	$(PIP) $(HASHED) requirements/demo.txt
 	$(PIP) install --no-deps --no-build-isolation --editable .
 	@$(BIN)/python -m compileall -q src
 	@touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed requirements/test.txt
+	@echo "installing the packages of requirements/test.txt: this may take some minutes"
 	$(PIP) $(HASHED) requirements/test.txt
 	@touch $@
 

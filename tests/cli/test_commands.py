@@ -284,6 +284,7 @@ def test_doctor_counts_one_as_one(filled: Workspace, metier: Metier) -> None:
     checked = metier("doctor").out
     assert "1 card, 1 agent\n" in checked
     assert "1 error, " in checked
+    assert "metier lint --user shows them; it also compares files" in " ".join(checked.split())
 
 
 def test_refresh_and_doctor_tell_a_source_of_cards_that_fails(

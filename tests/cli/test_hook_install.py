@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.printed import Printed
+from cli.printed import Printed, run_here
 from conftest import Workspace
 from metier.cli import run
 from metier.hosts.known import HOOKS
@@ -316,6 +316,20 @@ def test_hooks_inject_what_the_user_has_where_the_workspace_may_not_speak(
     told = hook("install", "codex").err.splitlines()
     assert told[1:4] == [*OWN_ONLY, "found 2 skills and 0 cards"]
     assert refreshed(workspace, capsys) == (0, "", "found 2 skills and 0 cards\n")
+
+
+def test_what_is_wrong_in_the_folders_of_hosts_is_shown_by_lint_user(
+    hook: Hook, workspace: Workspace, empty_home: Path
+) -> None:
+    workspace.skill("good")
+    workspace.trust(speak=True)
+    broken = empty_home / ".claude/skills/broken/SKILL.md"
+    broken.parent.mkdir(parents=True)
+    broken.write_bytes("---\nname: broken\n".encode("utf-16"))
+    told = hook("install", "codex").err
+    assert "\nfound 1 skill and 0 cards; 1 excluded: metier lint --user says why\n" in told
+    which = run_here(workspace.root, "which", "fix it", "--expect", "broken")
+    assert "metier lint --user says what to change" in which.stdout + which.stderr
 
 
 @pytest.mark.parametrize("marks", [[], ["metier.toml"]])

@@ -226,3 +226,35 @@ def test_a_dry_run_that_makes_no_sense_is_wrong_usage(
     messy: Workspace, lint: Lint, arguments: tuple[str, ...], message: str, hint: str
 ) -> None:
     assert lint(*arguments) == Printed(2, "", f"error: {message} (USAGE)\nhint: {hint}\n")
+
+
+# Outside of the workspace
+
+
+def test_repairs_in_the_folders_of_hosts_are_counted_with_the_command_that_makes_them(
+    messy: Workspace, lint: Lint
+) -> None:
+    skills = Path.home() / ".claude/skills"
+    for options in ((), ("--fix",)):
+        line = f"can be repaired too: metier lint --fix {skills}\n"
+        assert f"1 finding outside of the workspace {line}" in lint("--user", *options).err
+    assert "repaired 1 finding in 1 file\n" in lint(str(skills), "--fix").err
+    assert "outside of the workspace" not in lint("--user").err
+
+
+def test_names_that_fix_cannot_change_are_not_promised_and_are_left_alone_in_one_line(
+    workspace: Workspace, lint: Lint, tmp_path: Path
+) -> None:
+    assert workspace.root.exists()
+    for number in range(5):
+        file = tmp_path / f"other/skills/dir{number}/SKILL.md"
+        file.parent.mkdir(parents=True)
+        file.write_text(f"---\nname: n{number}\ndescription: Counts {number} trees.\n---\n\nDo.\n")
+    other = str(tmp_path / "other/skills")
+    assert "--unsafe" not in lint(other).err
+    told = lint(other, "--fix", "--unsafe").err
+    [line] = [line for line in told.splitlines() if line.startswith("left alone: ")]
+    assert line.startswith("left alone: 5 files, ")
+    assert line.endswith("among them (SK303: its folder is not in the workspace)")
+    assert "hint: metier lint --fix --unsafe --root FOLDER renames" in told
+    assert "renamed 5 folders" in lint("--fix", "--unsafe", "--root", other).err

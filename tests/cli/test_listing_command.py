@@ -125,7 +125,7 @@ def test_doctor_says_how_many_skills_lose_their_text(
     [check] = checks
     assert check["verdict"] == "warning"
     assert check["detail"].startswith("60 skills need ")
-    assert ", the limit of claude-code is 8,000: " in check["detail"]
+    assert " in claude-code, its limit is 8,000: " in check["detail"]
     assert check["hint"] == "metier listing --host claude-code"
 
 

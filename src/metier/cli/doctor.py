@@ -314,4 +314,5 @@ def _findings(catalog: Catalog) -> Check:
     errors, warnings = by_severity["error"], by_severity["warning"]
     detail = f"{counted(errors, 'error')}, {counted(warnings, 'warning')}"
     worst = "warning" if errors or warnings else "ok"
-    return Check("findings", worst, detail, "metier lint" if worst != "ok" else "")
+    hint = "metier lint --user shows them; it also compares files, so it may find more"
+    return Check("findings", worst, detail, hint if worst != "ok" else "")

@@ -74,8 +74,8 @@ def _check(found: HostListing) -> Check:
     lost, budget, unit = found.lost_count, found.listing.budget, found.listing.unit
     count = counted(len(found.by_id), "skill")
     need = "needs" if len(found.by_id) == 1 else "need"
-    detail = f"{count} {need} {found.needed:,} {unit}"
-    detail += f", the limit of {found.host} is {budget:,}" if budget is not None else ""
+    detail = f"{count} {need} {found.needed:,} {unit} in {found.host}"
+    detail += f", its limit is {budget:,}" if budget is not None else ""
     if lost:
         detail += f": {lost:,} {'is' if lost == 1 else 'are'} cut or not shown"
     if found.not_loaded:

@@ -1,6 +1,7 @@
 """`metier lint`"""
 
 import os
+import shlex
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -23,6 +24,7 @@ from metier.flow.lint_choice import (
     known_families,
     unknown_code,
 )
+from metier.flow.lint_elsewhere import Elsewhere, Reach, elsewhere, unsafe_only
 from metier.flow.lint_report import Owners, Plan, Reported, owners_file, with_owners
 from metier.flow.linting import Linted, Linter, LintRequest, Owned
 
@@ -267,6 +269,21 @@ def _write_file(file: str, text: str) -> None:
         write_atomically(path, raw)
 
 
+def _reach(session: Session, options: LintOptions) -> Reach:
+    is_named = bool(options.paths or options.files_from) or options.changed is not None
+    return Reach(session.workspace(), session.config().is_workspace, is_named)
+
+
+def _note_elsewhere(session: Session, found: Elsewhere) -> None:
+    """Say which command repairs what --fix leaves alone outside of the workspace."""
+    if found.findings:
+        count = counted(found.findings, "finding")
+        folders = shlex.join(map(session.shown, found.folders))
+        session.note_wrapped(
+            f"{count} outside of the workspace can be repaired too: metier lint --fix {folders}"
+        )
+
+
 def _note_summary(
     session: Session,
     options: LintOptions,
@@ -280,7 +297,13 @@ def _note_summary(
         session.note_wrapped(f"excluded: {linter.shown(file.path)} ({file.reason}: {file.detail})")
     issues = [one.issue for one in reported]
     hidden, is_new = linter.hidden_notes(linted), options.baseline is not None
-    session.note_wrapped(summary(linted, issues, hidden, new=is_new, unsafe=options.unsafe))
+    reach = _reach(session, options)
+    left = [one.found_as for one in reported if one.issue.left_alone]
+    more = unsafe_only(linter.reading, left, reach)
+    _note_elsewhere(session, elsewhere(linter.reading, left, reach))
+    session.note_wrapped(
+        summary(linted, issues, hidden, new=is_new, unsafe=options.unsafe, unsafe_more=more)
+    )
     if options.dry_run:
         session.note("nothing was written (--dry-run)")
     if not (options.paths or options.user or options.changed or options.files_from):

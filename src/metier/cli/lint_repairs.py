@@ -9,11 +9,14 @@ from metier.cli.session import Session, counted
 from metier.core.text import printable
 from metier.flow.lint_report import Plan
 from metier.flow.linting import Linted, Linter
+from metier.flow.renaming import OUTSIDE
 from metier.flow.repairing import Repair
 from metier.flow.unsafe_repairs import journal_of, write_all
 from metier.storage.transaction import finish
 
 _MOST_ROUNDS = 10
+_MOST_NAMED = 3
+"""Files that are left alone for the same reason, and are named."""
 
 
 def finish_repairs(session: Session) -> None:
@@ -52,8 +55,19 @@ class Written:
 
 
 def _note_left_alone(session: Session, linter: Linter, left_alone: Mapping[str, str]) -> None:
+    """Say what stays and why: one line for a reason that many files share."""
+    by_reason: dict[str, list[str]] = {}
     for path, reason in left_alone.items():
-        session.note_wrapped(f"left alone: {linter.shown(path)} ({reason})")
+        by_reason.setdefault(reason, []).append(linter.shown(path))
+    for reason, paths in by_reason.items():
+        if len(paths) > _MOST_NAMED:
+            paths = [f"{counted(len(paths), 'file')}, {paths[0]} among them"]
+        for path in paths:
+            session.note_wrapped(f"left alone: {path} ({reason})")
+    if any(one in reason for reason in by_reason for one in OUTSIDE):
+        session.note_wrapped(
+            "hint: metier lint --fix --unsafe --root FOLDER renames the folders of skills in FOLDER"
+        )
 
 
 def _repaired(repairs: Sequence[Repair]) -> str:

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 
 from metier.core.text import counted
 from metier.findings import SECURITY_CODES
-from metier.flow.lint_report import has_repair
 from metier.flow.linted import Linted
 from metier.values.outcomes import Issue
 
@@ -20,10 +19,12 @@ def summary(
     *,
     new: bool = False,
     unsafe: bool = False,
+    unsafe_more: int = 0,
 ) -> str:
     """How many files and findings there are, in one line; `new`: the known ones are left out.
 
-    `hidden` are notes, of which those about security are counted too.
+    `hidden` are notes, of which those about security are counted too. `unsafe_more` findings are
+    left alone, and --unsafe may repair them.
     """
     if not linted.files:
         return "nothing to check: no skill, ability, card or agent found"
@@ -31,7 +32,7 @@ def summary(
     if linted.excluded:
         parts.append(f"{len(linted.excluded):,} excluded")
     fixable = sum(issue.fixable for issue in issues)
-    more = 0 if unsafe else sum(map(_may_need_unsafe, issues))
+    more = 0 if unsafe else unsafe_more
     if fixable:
         parts.append(f"{fixable:,} can be repaired with --fix{' --unsafe' if unsafe else ''}")
     if more:
@@ -42,11 +43,6 @@ def summary(
         about = f", {security:,} of them about security" if security else ""
         parts.append(f"{counted(len(hidden), 'note')} hidden{about} (--notes)")
     return "; ".join(parts)
-
-
-def _may_need_unsafe(issue: Issue) -> bool:
-    """Whether a finding that is left alone may be repaired with --unsafe."""
-    return issue.left_alone and issue.needs_unsafe and has_repair(issue)
 
 
 def _counts(issues: Sequence[Issue], files: int, new: str) -> str:

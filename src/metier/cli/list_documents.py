@@ -166,7 +166,7 @@ def _list_excluded(session: Session, catalog: Catalog, kind: Kind, limit: int | 
 def _why(catalog: Catalog, row: Row) -> tuple[str, str]:
     issues = catalog.issues_of(row)
     detail = Exclusion.of(row.path, row.reason, issues, row.shadowed_by, row.is_off).detail
-    return detail, Exclusion.next_step(row.reason, issues)
+    return detail, Exclusion.next_step(row.reason, issues, row.origin)
 
 
 def _excluded_json(catalog: Catalog, row: Row) -> dict[str, Any]:

@@ -147,8 +147,10 @@ def prepare_hooks(
             return boundary
         found = hook_documents(catalog.store)
     text = f"found {counted(found.skills, 'skill')} and {counted(found.cards, 'card')}"
-    more = f"; {found.excluded:,} excluded: metier lint says why" if found.excluded else ""
-    session.note(text + more)
+    if found.excluded:
+        option = " --user" if found.excluded_of_user else ""
+        text += f"; {found.excluded:,} excluded: metier lint{option} says why"
+    session.note(text)
     return boundary
 
 

@@ -31,6 +31,8 @@ class HookDocuments(NamedTuple):
     skills: int
     cards: int
     excluded: int
+    excluded_of_user: int = 0
+    """Those in the folders of the user's hosts and settings."""
 
 
 def hook_boundary(
@@ -83,13 +85,18 @@ def prepare(
 
 
 def hook_documents(store: Store) -> HookDocuments:
-    skills, unsafe = store.rows(
-        "SELECT coalesce(sum(safe), 0), coalesce(sum(NOT safe), 0)"
+    skills, unsafe, own_unsafe = store.rows(
+        "SELECT coalesce(sum(safe), 0), coalesce(sum(NOT safe), 0),"
+        " coalesce(sum(NOT safe AND origin = 'user'), 0)"
         " FROM document JOIN ranked USING (key) WHERE document.kind = 'skill' AND state = 'active'"
     )[0]
     cards = sum(card.enabled for card in stored_cards(store))
-    kinds = [row.kind for row in excluded_documents(store) if row.reason != "disabled"]
-    return HookDocuments(skills, cards, unsafe + kinds.count("skill") + kinds.count("card"))
+    out = [
+        row.origin
+        for row in excluded_documents(store)
+        if row.reason != "disabled" and row.kind in ("skill", "card")
+    ]
+    return HookDocuments(skills, cards, unsafe + len(out), own_unsafe + out.count("user"))
 
 
 def depended_on(boundary: Boundary) -> list[str]:

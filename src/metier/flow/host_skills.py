@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 from collections.abc import Container, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, Literal, NamedTuple, get_args
@@ -175,16 +176,17 @@ class _Look:
             named = named._replace(description=text, issues=UNNAMED)
             return HostSkill(named, outcome, found_at, switches)
         if row.reason == "unparseable" and headless == "dropped":
-            return HostSkill(row, self._dropped(), _NOWHERE, switches)
+            return HostSkill(row, self._dropped(row), _NOWHERE, switches)
         message = f"metier does not read this file: {row.reason}"
         if row.reason == "too-large":
             message = f"metier does not read files of more than {LARGEST['skill']:,} bytes"
-        refused = DoesNotLoad("unread", message, "metier lint says why")
+        refused = DoesNotLoad("unread", message, f"metier lint {shlex.quote(row.file)} says why")
         return HostSkill(row, refused, _NOWHERE, switches)
 
-    def _dropped(self) -> DoesNotLoad:
+    def _dropped(self, row: HostRow) -> DoesNotLoad:
         message = f"{self._host.title} drops a file without valid front matter"
-        return DoesNotLoad("no-front-matter", message, "metier lint says what is wrong")
+        hint = f"metier lint {shlex.quote(row.file)} says what is wrong"
+        return DoesNotLoad("no-front-matter", message, hint)
 
     def _switches(self, row: HostRow, folder: str) -> Mapping[str, str]:
         return self._switched(row, folder) if self._switched else _NOTHING
@@ -214,7 +216,7 @@ class _Look:
         locations = locations_of(row.path, row.plugin, row.others)
         outcome, location = judged(self._host, locations, data, switches)
         if isinstance(outcome, Loads) and drops_invalid(self._host, _yaml(row)):
-            return self._dropped(), _NOWHERE
+            return self._dropped(row), _NOWHERE
         return outcome, self._found_at(row, location)
 
     def _found_at(self, row: HostRow, location: Location) -> FoundAt:

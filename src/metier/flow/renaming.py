@@ -18,6 +18,11 @@ from metier.values.outcomes import Issue
 _STAY = frozenset({".git", ".claude-plugin", "metier.toml"})
 """What a folder holds that others refer to by its path."""
 
+_NO_WORKSPACE = "folders are renamed only in a workspace"
+_NOT_INSIDE = "its folder is not in the workspace"
+OUTSIDE = (_NO_WORKSPACE, _NOT_INSIDE)
+"""Reasons that are gone in a run with another workspace."""
+
 
 class Chosen(NamedTuple):
     """What becomes of wrong names, by path."""
@@ -130,8 +135,8 @@ class Renaming:
         folder, workspace = _folder(found), self._around.workspace
         held = next((one for one in _STAY if os.path.lexists(os.path.join(folder, one))), "")
         reasons = {
-            "folders are renamed only in a workspace": not self._around.moves,
-            "its folder is not in the workspace": not is_inside(folder, workspace),
+            _NO_WORKSPACE: not self._around.moves,
+            _NOT_INSIDE: not is_inside(folder, workspace),
             "its folder is the workspace": folder == workspace,
             "its folder is reached by a link": bool(found.also)
             or os.path.realpath(folder) != folder,

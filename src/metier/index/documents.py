@@ -259,7 +259,7 @@ def no_such_document(store: Store, kind: Kind, wanted: str, workspace: str) -> N
             f"{kind} '{wanted}' is excluded: {why}",
             code=code,
             where=row.file,
-            hint=Exclusion.next_step(row.reason, issues),
+            hint=Exclusion.next_step(row.reason, issues, row.origin),
         )
     near = nearest_name(wanted, names_of(store, kind))
     return NotFoundError(

@@ -151,13 +151,15 @@ class Exclusion(NamedTuple):
         return next((issue for issue in issues if issue.is_error), issues[0])
 
     @classmethod
-    def next_step(cls, reason: str, issues: Sequence[Issue]) -> str:
+    def next_step(cls, reason: str, issues: Sequence[Issue], origin: str) -> str:
         """What to do about a file that is excluded for this reason; empty if the detail says it."""
         if reason == "disabled":
             return ""
         cause = cls.cause(reason, issues)
         is_review = cause is not None and cause.code.startswith("RV")
-        return cause.hint if cause and is_review else "metier lint says what to change"
+        if cause and is_review:
+            return cause.hint
+        return f"metier lint{' --user' if origin == 'user' else ''} says what to change"
 
     def to_json(self) -> dict[str, str]:
         return self._asdict()

@@ -78,7 +78,9 @@ class Row(NamedTuple):
         """The reason, and what to do, in one line; `issues` are those of the document."""
         detail = Exclusion.of(self.path, self.reason, issues, self.shadowed_by, self.is_off).detail
         return "; ".join(
-            filter(None, (self.reason, detail, Exclusion.next_step(self.reason, issues)))
+            filter(
+                None, (self.reason, detail, Exclusion.next_step(self.reason, issues, self.origin))
+            )
         )
 
     @property
