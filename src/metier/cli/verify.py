@@ -40,6 +40,10 @@ def command(session: Session, frozen: bool) -> int:
         differ = "differs" if len(wrong) == 1 else "differ"
         skills = counted(len(wrong), "skill")
         session.note(f"{skills} {differ} from the lock: metier diff shows how, metier lock accepts")
+    elif found:
+        session.note(
+            "no locked skill that is here differs from the lock: --frozen fails for the rest"
+        )
     else:
         session.note("no skill differs from the lock")
     return int(bool(wrong))
