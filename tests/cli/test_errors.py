@@ -272,6 +272,16 @@ def test_a_document_that_does_not_exist_has_a_nearest_neighbour(one: Workspace) 
     )
 
 
+def test_a_name_without_its_kind_is_shown_the_whole_command(one: Workspace) -> None:
+    metier(one.root, "refresh")
+    assert_refused(
+        metier(one.root, "show", "one"),
+        2,
+        "error: the kind is missing before 'one' (USAGE)",
+        "hint: metier show skill one",
+    )
+
+
 @pytest.mark.parametrize("wanted", ["huge", "huge::skills/huge"])
 def test_a_skill_that_is_left_out_is_told_with_the_reason(one: Workspace, wanted: str) -> None:
     one.skill("hugo")

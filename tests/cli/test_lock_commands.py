@@ -96,7 +96,7 @@ def test_diff_names_what_differs_from_the_lock_if_nothing_was_reviewed(
 ) -> None:
     workspace.skill("deploy")
     workspace.write("skills/deploy/run.sh", "echo\n")
-    call("lock")
+    assert "digests are kept and no texts" in " ".join(call("lock").err.split())
     if trusted_later:
         workspace.trust()
     unchanged = call("diff")
@@ -116,7 +116,9 @@ def test_missing_and_extra_skills_fail_only_when_frozen(workspace: Workspace, ca
     call("lock")
     workspace.skill("other")
     file.unlink()
-    assert call("verify").code == 0
+    allowed = call("verify")
+    assert (allowed.code, "no skill differs" in allowed.err) == (0, False)
+    assert "--frozen fails for the rest" in allowed.err
     printed = call("verify", "--frozen")
     assert printed.code == 1
     assert printed.out.splitlines() == [
@@ -317,3 +319,11 @@ def test_lock_says_that_it_leaves_the_users_skills_out(
     Workspace(empty_home).skill("there", folder=".claude/skills/there")
     assert note in call("lock").err
     assert "no skill differs from the lock" in call("verify").err
+
+
+def test_lock_in_a_trusted_workspace_says_nothing_about_texts(
+    workspace: Workspace, call: Metier
+) -> None:
+    workspace.skill("here")
+    workspace.trust()
+    assert "no texts" not in call("lock").err

@@ -102,6 +102,30 @@ def test_a_terminal_gets_a_header_and_a_count(shop: Workspace, empty_home: Path)
     assert "4 skills" in seen.plain
 
 
+def test_a_terminal_groups_what_was_never_used_by_its_source(
+    shop: Workspace, empty_home: Path
+) -> None:
+    sessions(shop, empty_home, 10)
+    shop.skill("for-codex", "Help with codex.", folder=".agents/skills/for-codex")
+    lines = at_terminal(shop, "usage", *SINCE).plain
+    assert not any(line.startswith(("deploy ", "for-codex ")) for line in lines)
+    assert "never used, in claude: 2: deploy, invoices" in lines
+    assert "3 of 4 skills never fired" in lines
+
+
+def test_of_two_skills_with_one_name_the_folder_tells_which_fired(
+    shop: Workspace, empty_home: Path
+) -> None:
+    for folder in ("dup-a", "dup-b"):
+        shop.skill("my-dup", f"Does {folder}.", folder=f".claude/skills/{folder}")
+    lines = ClaudeCode(str(shop.root), "x")
+    claude_home(empty_home, [lines.user("Go"), lines.skill("dup-a"), lines.skill("dup-b")], "x")
+    finished = usage(shop)
+    fired = {name: row[0] for name, row in rows(finished).items() if "dup" in name}
+    assert fired == {"my-dup": "1"}
+    assert "fired, but not in the catalog: dup-b" in finished.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -155,7 +179,7 @@ def test_an_export_is_redacted(shop: Workspace, empty_home: Path, tmp_path: Path
     sessions(shop, empty_home)
     file = tmp_path / "cases.yaml"
     finished = usage(shop, "--export-cases", str(file), "--yes")
-    assert finished.returncode == 0
+    assert (finished.returncode, finished.stdout) == (0, "")
     assert yaml.safe_load(file.read_text()) == {
         "cases": [
             {"task": "Write to them", "skills": ["letters"], "source": "fired"},

@@ -3,6 +3,7 @@
 import io
 import json
 import re
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -11,6 +12,8 @@ from cli.run_workspace import follows
 from cli.terminals import at_terminal
 from conftest import Workspace
 from metier.cli import run
+from metier.cli.which import _rows
+from metier.values.which import RankedDocument, Which
 
 pytestmark = pytest.mark.slow
 
@@ -259,13 +262,36 @@ def test_json_of_each_line_is_a_list(which: Metier) -> None:
         follows("which", one)
 
 
+def test_with_a_host_it_says_which_question_it_answers(which: Metier) -> None:
+    told = "this is for what the model of codex sees in its listing"
+    assert told in which(TASK, "--host", "codex").err
+    assert told not in which(TASK).err
+
+
+def ranked(name: str, evidence: float, score: float) -> RankedDocument:
+    return RankedDocument(
+        kind="skill", id=name, name=name, path=name, description="", score=score,
+        evidence=evidence, fires=False, parts={},
+    )  # fmt: skip
+
+
+def test_a_row_above_one_with_more_evidence_says_why() -> None:
+    skills = [ranked("a", 2.12, 0.9), ranked("b", 2.70, 0.8), ranked("c", 1.0, 0.1)]
+    answer = Which(task="x", threshold=2.85, host=None, skills=skills, named=[], most=3)
+    assert [row[4] for row in _rows(answer)] == [
+        "above 'b' by a higher score, with less evidence",
+        "",
+        "",
+    ]
+
+
 # Trust
 
 
 def test_an_untrusted_workspace_is_noted(
     untrusted: Workspace, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    note = "hooks name no skill of this workspace until you trust it: metier trust"
+    note = "hooks do not name 'pdf-tables' of this workspace until you trust it: metier trust"
     metier = Metier(capsys, monkeypatch)
     assert note in metier(TASK).err.splitlines()
     assert note not in metier("thanks, go on").err.splitlines()
@@ -282,6 +308,19 @@ def test_a_workspace_that_hooks_leave_out_is_noted_where_one_of_its_skills_fires
     assert note in which("--each", given=f"thanks\n{TASK}\n").err.splitlines()
     untrusted.trust(speak=True)
     assert note not in which(TASK).err.splitlines()
+
+
+def test_an_untrusted_workspace_is_not_noted_where_only_the_users_own_skill_fires(
+    untrusted: Workspace,
+    empty_home: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    Workspace(empty_home).skill(
+        "mail-merge", "Merges letters into mail.", folder=".claude/skills/mail-merge"
+    )
+    ran = Metier(capsys, monkeypatch)("merge these letters into mail")
+    assert (ran.rows[0][1:3], "hooks" in ran.err) == (["mail-merge", "yes"], False)
 
 
 # On a terminal

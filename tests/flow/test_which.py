@@ -5,13 +5,16 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from conftest import Workspace
 from metier import Catalog
-from metier.core.ranking import SMALL_POOL
+from metier.core.ranking import SMALL_POOL, Task
 from metier.errors import NotFoundError, UsageError
+from metier.flow.matched_words import MatchedWords
 from metier.values.which import Expectation, RankedDocument, Which
 
 WORDS = [
@@ -123,6 +126,15 @@ def test_related_words_are_shown_as_the_skill_writes_them(catalog: Catalog) -> N
     one = skill(catalog.which("sqlite"), "sql")
     assert one.matched == {}
     assert "database" in one.related
+
+
+def test_a_clause_without_spaces_and_stop_words_are_not_shown_as_related_words() -> None:
+    about = "Liest Rechnungen und Tabellen. 使用此技能生成电子表格的报告文件。"
+    near = {"und": 0.9, "使用": 0.8, "tabellen": 0.7, "x" * 40: 0.6}
+    row: Any = SimpleNamespace(name="sheets", routing_text=about, data={})
+    seen: Any = SimpleNamespace(near=list(near))
+    words = MatchedWords(Task("a spreadsheet"), near, seen, row, None)
+    assert words.related == ["使用", "Tabellen"]
 
 
 @pytest.mark.parametrize(

@@ -359,12 +359,13 @@ def test_pages_work_without_scripts(opened: Opened) -> None:
 
 
 def test_another_browser_does_not_get_in(opened: Opened) -> None:
-    context = opened.stranger(base_url=opened.url)
+    context = opened.stranger(base_url=opened.url, viewport={"width": 360, "height": 800})
     page = context.new_page()
     answer = page.goto("/overview")
     assert answer is not None
     assert answer.status == 401
     assert "no access" in page.title().lower()
+    assert page.evaluate("document.documentElement.scrollHeight <= innerHeight")
     context.close()
 
 

@@ -43,7 +43,8 @@ def test_nothing_is_shown_without_the_cookie(outside: Inspected) -> None:
 def test_the_token_works_once(outside: Inspected) -> None:
     address = f"/enter?token={outside.sessions.token}"
     assert outside.client.head(address).status_code == 403
-    assert outside.client.get(address).status_code == 200
+    entered = outside.client.get(address)
+    assert (entered.status_code, entered.text.count("<h1>")) == (200, 1)
     outside.client.cookies.clear()
     again = outside.client.get(address)
     assert again.status_code == 403

@@ -5,6 +5,11 @@ from metier.config.lockfile import lock_path, write_lock
 from metier.errors import ConfigError, StoreError
 from metier.flow.reviews import Reviews
 
+_NO_TEXTS = (
+    "this workspace is not trusted: digests are kept and no texts, so metier diff will name "
+    "changed files only; to keep texts: metier trust, then metier lock"
+)
+
 
 @metier_command("lock", catalog=False)
 def command(session: Session) -> int:
@@ -20,6 +25,7 @@ def command(session: Session) -> int:
         skills, unreadable = catalog.reviews.locked_now()
         _accept(session, catalog.reviews)
         is_home_left_out = any(row.origin == "user" for row in catalog.skills())
+        keeps_texts = catalog.config.is_trusted
     workspace = session.workspace()
     try:
         was_written = write_lock(workspace, skills)
@@ -43,6 +49,8 @@ def command(session: Session) -> int:
         session.tell(f"{verb} {shown}: {counted(len(skills), 'skill')}, {counted(files, 'file')}")
         if of_mounts := sum(one.is_of_mount for one in skills.values()):
             session.note(f"{of_mounts:,} of them from mounts")
+        if skills and not keeps_texts:
+            session.note_wrapped(_NO_TEXTS)
         if is_home_left_out:
             session.note("skills in your home folders are not locked")
         for one in unreadable.values():

@@ -33,10 +33,24 @@ def _complete(ctx: click.Context, _parameter: Any, incomplete: str) -> list[Comp
     return names_from_catalog(ctx, lambda catalog: catalog.names(kind), incomplete)
 
 
+class _KindChoice(click.Choice[str]):
+    """A kind; to a name in its place, the error says which kind has that name."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value not in self.choices and ctx is not None:
+            kinds = names_from_catalog(
+                ctx, lambda catalog: [kind for kind in KINDS if value in catalog.names(kind)], ""
+            )
+            if kinds:
+                hint = f"metier show {kinds[0].value} {value}"
+                raise UsageError(f"the kind is missing before '{value}'", hint=hint)
+        return super().convert(value, param, ctx)
+
+
 @metier_command("show", repeats=True)
 @click.argument(
     "kind",
-    type=click.Choice([*KIND_OF, _REFERENCE, _SCHEMA]),
+    type=_KindChoice([*KIND_OF, _REFERENCE, _SCHEMA]),
     metavar="KIND",
     shell_complete=_complete_kind,
 )

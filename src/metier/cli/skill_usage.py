@@ -1,8 +1,9 @@
 """`metier usage`"""
 
 import os
+import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -19,6 +20,7 @@ from metier.flow.usage_sessions import SkillUse
 from metier.hook.catalog_file import CatalogRows
 from metier.hook.request import clipped
 from metier.hook.skills import suggest
+from metier.hosts import host_bit
 from metier.storage.places import user_home
 
 _PERIOD = "30d"
@@ -69,7 +71,11 @@ def command(
         )
         with session.progress("reading transcripts") as on_progress:
             usage = catalog.usage(question, rank=_ranker(catalog), on_progress=on_progress)
-    _show(session, usage, limit, prompts)
+        sources = _sources(catalog, usage)
+    if file is None or session.as_json:
+        _show(session, usage, sources, limit, prompts)
+    else:
+        _note_problems(session, usage)
     if file is not None:
         _export(session, usage.reading.cases, file, yes)
 
@@ -105,7 +111,20 @@ def _ranker(catalog: Catalog) -> Rank:
     return rank
 
 
-def _show(session: Session, usage: Usage, limit: int | None, prompts: bool) -> None:
+def _sources(catalog: Catalog, usage: Usage) -> dict[str, str]:
+    """The source of each skill that a host with sessions can load."""
+    read = 0
+    for host in usage.hosts:
+        read |= host_bit(host)
+    sql = "SELECT path, hosts FROM document JOIN ranked USING (key) WHERE document.kind = 'skill'"
+    loaded = dict(catalog.store.rows(sql))
+    rows = catalog.documents("skill")
+    return {row.handle: row.source for row in rows if loaded.get(row.path, read) & read}
+
+
+def _show(
+    session: Session, usage: Usage, sources: Mapping[str, str], limit: int | None, prompts: bool
+) -> None:
     _note_problems(session, usage)
     if session.as_json:
         texts = [{"skill": skill, "prompt": prompt} for skill, prompt in _missed(usage)]
@@ -114,13 +133,29 @@ def _show(session: Session, usage: Usage, limit: int | None, prompts: bool) -> N
     _note_sessions(session, usage)
     if not usage.sessions:
         return  # a table of zeros says nothing
-    cells = [_cells(use) for use in usage.skills[:limit]]
-    session.print_list(_COLUMNS, cells, "skill", total=len(usage.skills))
+    if limit is None and sys.stdout.isatty():
+        _print_used(session, usage, sources)
+    else:
+        cells = [_cells(use) for use in usage.skills[:limit]]
+        session.print_list(_COLUMNS, cells, "skill", total=len(usage.skills))
     missed = _missed(usage) if prompts else []
     if missed:
         click.echo()
     session.print_table(["missed", "prompt"], missed)
-    _note_unused(session, usage)
+    _note_unused(session, usage, sources)
+
+
+def _print_used(session: Session, usage: Usage, sources: Mapping[str, str]) -> None:
+    """The skills with a count above 0, then the others by their source."""
+    used = [use for use in usage.skills if use.fired or use.read or use.missed]
+    session.print_table(_COLUMNS, [_cells(use) for use in used], heading=False)
+    silent = {use.name for use in usage.skills} - {use.name for use in used}
+    by_source: dict[str, list[str]] = {}
+    for name in sorted(silent & sources.keys()):
+        by_source.setdefault(sources[name], []).append(name)
+    for source, names in sorted(by_source.items()):
+        session.tell(f"never used, in {source}: {len(names):,}: {shortened(names, most=10)}")
+    session.note(counted(len(usage.skills), "skill"))
 
 
 def _missed(usage: Usage) -> list[tuple[str, str]]:
@@ -146,12 +181,13 @@ def _note_sessions(session: Session, usage: Usage) -> None:
         session.note("hint: --since 90d looks further back, --all at other workspaces")
 
 
-def _note_unused(session: Session, usage: Usage) -> None:
-    never = [use.name for use in usage.skills if not use.fired]
+def _note_unused(session: Session, usage: Usage, sources: Mapping[str, str]) -> None:
+    counting = [use for use in usage.skills if use.fired or use.name in sources]
+    never = [use for use in counting if not use.fired]
     if usage.sessions and usage.is_too_little:
         session.note(f"{counted(usage.sessions, 'session')}: too few to call a skill unused")
     elif usage.sessions and never:
-        session.note(f"{len(never):,} of {counted(len(usage.skills), 'skill')} never fired")
+        session.note(f"{len(never):,} of {counted(len(counting), 'skill')} never fired")
     if usage.others:
         named = sorted(usage.others, key=lambda name: (-usage.others[name], name))
         session.note(f"fired, but not in the catalog: {shortened(named, most=5)}")

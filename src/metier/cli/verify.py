@@ -41,7 +41,11 @@ def command(session: Session, frozen: bool) -> int:
         differ = "differs" if len(differing) == 1 else "differ"
         skills = counted(len(differing), "skill")
         session.note(f"{skills} {differ} from the lock: metier diff shows how, metier lock accepts")
-    elif not unchecked:
+    elif found and not unchecked:
+        session.note(
+            "no locked skill that is here differs from the lock: --frozen fails for the rest"
+        )
+    elif not found:
         session.note("no skill differs from the lock")
     if unchecked:
         session.note_wrapped(f"{counted(len(unchecked), 'skill')} not checked: {_TRUST}")

@@ -79,7 +79,8 @@ def command(
         if is_opened:
             session.note(f"serving {url} and opening it; Ctrl-C ends it")
         elif not session.as_json:
-            session.note(f"serving {url}; Ctrl-C ends it")
+            served = f"serving {url}; the address" if session.verbose else "this address"
+            session.note(f"{served} lets one browser in, once; Ctrl-C ends it")
             click.echo(entrance)
             sys.stdout.flush()
 

@@ -17,6 +17,9 @@ _SHOWN_SKILLS, _SHOWN_BESIDE_EXPECTED = 5, 2
 _WORTH_SAYING = 0.5
 _BELOW = "      "
 """The indent of what follows a name."""
+_LISTED = (
+    "this is for what the model of {} sees in its listing; a hook ranks whole texts: omit --host"
+)
 _SILENT = "hooks name no skill of this workspace yet: run 'metier trust' to allow it"
 
 
@@ -75,6 +78,8 @@ def command(
     else:
         for row in _rows(answers[0]):
             click.echo("\t".join(map(one_line, row)))
+    if host is not None:
+        session.note(_LISTED.format(host))
     notes = [] if each else answers[0].notes
     is_silent = not may_speak and any(map(_names_workspace, answers))
     for note in [*notes, _SILENT] if is_silent else notes:
@@ -240,7 +245,15 @@ def _why(ranked: RankedDocument, answer: Which) -> list[str]:
         lines.append("one matching word is too little")
     elif ranked.fires and not answer.is_named(ranked):
         lines.append(f"only the first {answer.most} are named")
+    if (behind := _behind(ranked, answer)) is not None:
+        lines.append(f"above '{answer.label(behind)}' by a higher score, with less evidence")
     return lines
+
+
+def _behind(ranked: RankedDocument, answer: Which) -> RankedDocument | None:
+    """The first skill below that has more evidence, as far as figures show it."""
+    below = answer.skills[answer.skills.index(ranked) + 1 :]
+    return next((one for one in below if round(one.evidence - ranked.evidence, 2) > 0), None)
 
 
 def _chosen_lines(title: str, found: Sequence[Chosen], width: int) -> list[str]:

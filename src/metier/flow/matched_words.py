@@ -6,10 +6,23 @@ from functools import cached_property
 from metier.core.clauses import split_clauses
 from metier.core.coerce import texts_of
 from metier.core.ranking import Ranked, Task
+from metier.core.stems import STOP_WORDS
 from metier.core.terms import parts_of, raw_words, searched, terms
+from metier.core.text import is_cjk
 from metier.index.rank_index import MOST_EXAMPLES, RankText
 from metier.values.rows import Row
 from metier.values.which import Explanation, ShownText
+
+_LONGEST_WORD = 30
+_FILLERS = STOP_WORDS | frozenset(
+    """
+    al alla auch auf aus avec bei che com como con dans dass de dei del della dem den der des die
+    du ein eine einem einen einer el ele elle en es est et für ihr il im ist la las le les lo los
+    mais mit na nach nicht no non nos nous o oder os para par pas per por pour que qui se sich sie
+    sind su sur um uma un una und une uno vom von vous wenn wie wir y zu zum zur
+    """.split()  # noqa: SIM905  # reads better
+)
+"""Words that say nothing; those of other languages count in the ranking, but explain nothing."""
 
 
 class MatchedWords(Explanation):
@@ -59,7 +72,7 @@ class MatchedWords(Explanation):
 
     @cached_property
     def related(self) -> Sequence[str]:  # type: ignore[override]  # cached
-        """The strongest first."""
+        """The strongest first; only those that a reader takes for a word."""
         near = self._near
         found = sorted(self._one.near, key=lambda term: (-near[term], term))
         written = {
@@ -67,8 +80,15 @@ class MatchedWords(Explanation):
             for word in reversed(raw_words(f"{self._texts.name} {self._texts.about}"))
             for term in parts_of(word).terms
         }
-        spelled = [written.get(term, term) for term in found]
+        spelled = [_readable(term, written.get(term, term)) for term in found]
+        spelled = [word for word in spelled if word and word.casefold() not in _FILLERS]
         return list({word.casefold(): word for word in reversed(spelled)}.values())[::-1]
+
+
+def _readable(term: str, written: str) -> str:
+    """A term as it is written, unless that is a clause without spaces; empty if it is too long."""
+    word = term if any(map(is_cjk, written)) else written
+    return word if len(word) <= _LONGEST_WORD else ""
 
 
 def _each_once(found: Iterable[str]) -> list[str]:

@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 
 MOST_WORDS_TO_ADD = 6
 _WORDS_OF_A_NOTE = 5
-_UNTRUSTED = "hooks name no skill of this workspace until you trust it: metier trust"
 
 
 def which_comes(
@@ -75,11 +74,17 @@ def which_comes(
         host=host,
         skills=skills[: question.limit],
         named=named,
-        notes=[_UNTRUSTED] if any(one.origin == "untrusted" for one in named) else [],
+        notes=_untrusted_notes(named),
         most=config.skill_suggestions,
         expectation=None if expected is None else finder.expectation(expected),
         meaning=finder.meaning,
     )
+
+
+def _untrusted_notes(named: Sequence[RankedDocument]) -> list[str]:
+    names = ", ".join(f"'{one.label(named)}'" for one in named if one.origin == "untrusted")
+    why = "of this workspace until you trust it: metier trust"
+    return [f"hooks do not name {names} {why}"] if names else []
 
 
 def expected_skill(catalog: "Queries", wanted: str, host: str | None) -> Row:
