@@ -6,6 +6,8 @@ import os
 import random
 import re
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -635,6 +637,18 @@ def test_force_color_colours_findings_and_keeps_each_on_one_line(workspace: Work
     coloured = run_here(workspace.root, "lint", FORCE_COLOR="1")
     assert "\x1b[" in coloured.stdout
     assert click.unstyle(coloured.stdout) == plain.stdout != ""
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is full")
+def test_output_that_cannot_be_written_is_named_and_is_no_finding(workspace: Workspace) -> None:
+    workspace.skill("a", description="")
+    finished = run_here(workspace.root, "lint", "--output-file", "/dev/full")
+    full = "No space left on device (SYSTEM)"
+    assert_refused(finished, 2, f"error: the findings cannot be written: {full}", "  /dev/full")
+    command = [sys.executable, "-m", "metier", "list", "--root", str(workspace.root)]
+    with open("/dev/full", "w") as out:
+        done = subprocess.run(command, stdout=out, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (2, f"error: standard output: {full}")
 
 
 def test_an_error_of_the_system_names_the_file(

@@ -314,7 +314,7 @@ def test_changed_needs_trust(
     monkeypatch.chdir(mixed.root)
     assert run(["lint", "--changed"]) == 3
     err = capsys.readouterr().err
-    assert "--changed, which runs git here, needs trust" in err
+    assert "--changed runs git, which needs trust" in err
     assert "--files-from" in err
 
 

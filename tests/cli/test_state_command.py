@@ -250,7 +250,10 @@ def test_without_trust_nothing_is_taken_over(
         assert refused.err.splitlines()[-3:] == [
             "error: copying state needs trust, and you have not given it (WORKSPACE_UNTRUSTED)",
             f"  {agents.root}",
-            "hint: metier trust shows what it may do, and asks",
+            (
+                "hint: metier trust shows what it may do, and asks; without a terminal: "
+                "set METIER_TRUST to the digest that metier trust --show prints"
+            ),
         ]
     assert not agents.state.exists()
 

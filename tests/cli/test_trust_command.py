@@ -15,6 +15,8 @@ from cli.run_workspace import Agents, agents, tool
 from cli.typed import answered
 from conftest import Workspace, record_of, trust
 from metier.cli import run
+from metier.errors import UsageError
+from metier.flow.boundary import check_digest
 from metier.hosts.known import HOOKS
 
 pytestmark = pytest.mark.slow
@@ -493,7 +495,8 @@ def test_an_agent_does_not_run_without_trust(
     assert refused.err.splitlines()[-3:] == [
         f"{NEEDS_TRUST} (WORKSPACE_UNTRUSTED)",
         f"  {os.path.realpath(demanding.root)}",
-        "hint: metier trust shows what it may do, and asks",
+        "hint: metier trust shows what it may do, and asks; without a terminal: set METIER_TRUST"
+        " to the digest that metier trust --show prints",
     ]
     assert demanding.calls() == []
     assert record(empty_home) == {}
@@ -572,6 +575,11 @@ def test_no_flag_gives_power_to_what_a_host_starts(
 
 
 # METIER_TRUST
+
+
+def test_a_digest_that_was_cut_says_how_much_of_it_is_there() -> None:
+    with pytest.raises(UsageError, match="it needs 64 hexadecimal digits and has 4"):
+        check_digest("sha256:dead", "METIER_TRUST is not a digest such as sha256:…")
 
 
 def test_a_digest_in_the_environment_trusts_one_process(

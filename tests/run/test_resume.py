@@ -11,7 +11,7 @@ from metier.run.models import ScriptedModel
 from metier.run.tool import ToolContext
 from metier.values.agents import AgentProfile
 from metier.values.models import ModelReply
-from metier.values.runs import RunResult, Usage
+from metier.values.runs import RunResult, StepRecord, Usage
 from run.world import (
     BROKEN,
     Data,
@@ -232,6 +232,14 @@ def test_what_attempts_that_failed_used_counts_however_often_it_is_resumed() -> 
     world.resume(result.run_id)
     last = world.resume(result.run_id)
     assert (last.output, last.usage.tokens) == ([1], 30)
+
+
+def test_a_step_that_was_running_when_its_process_died_counts_that_attempt() -> None:
+    world = World()
+    result = failed_once(world, "b", agent(do("a"), do("b")))
+    asyncio.run(world.store.save_step(result.run.claim, StepRecord("b", "running")))
+    resumed = world.resume(result.run_id)
+    assert {one.id: one.attempts for one in resumed.steps} == {"a": 1, "b": 2}
 
 
 def test_a_resumed_run_keeps_to_its_limit_of_tokens() -> None:

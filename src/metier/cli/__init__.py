@@ -20,7 +20,7 @@ from metier.core.process import (
     without_garbage_collection,
 )
 from metier.core.text import printable
-from metier.errors import MetierError, UsageError
+from metier.errors import MetierError, TrustError, UsageError
 
 COMMANDS = {
     "demo": "Show what metier does, on a bundled example.",
@@ -246,7 +246,7 @@ def _leave_closed_pipe() -> int:
 def _report(error: Exception, arguments: Sequence[str]) -> int:
     """Print an error and return the exit code."""
     if isinstance(error, MetierError):
-        _print_error(error.message, error.code, error.where, error.hint)
+        _print_error(error.message, error.code, error.where, _hint_of(error))
         return error.exit_code
     if isinstance(error, click.ClickException):
         named = [one for one in arguments if one in COMMANDS][:1]
@@ -257,12 +257,38 @@ def _report(error: Exception, arguments: Sequence[str]) -> int:
         return 2
     if isinstance(error, OSError):
         where = error.filename if isinstance(error.filename, str) else ""
+        if not where and not _can_print():
+            discard_output()
+            message = f"standard output: {error.strerror or error}"
+            _print_error(message, "SYSTEM", "", "")
+            return 2
         name = os.path.basename(where.rstrip("/")) or where
         message = ": ".join(filter(None, [name, error.strerror or str(error)]))
         _print_error(message, "SYSTEM", where, "")
         return 1
     _print_error(f"{type(error).__name__}: {error}", "INTERNAL", "", "-v shows where it happened")
     return 1
+
+
+def _hint_of(error: MetierError) -> str:
+    """What to do next; where nobody can be asked, as in CI, by a variable."""
+    if not isinstance(error, TrustError):
+        return error.hint
+    from metier.cli.review import has_terminal  # only a command that needs trust loads these
+    from metier.flow.boundary import REVIEW_HINT, VARIABLE
+
+    if not error.hint.startswith(REVIEW_HINT) or has_terminal():
+        return error.hint
+    instead = f"without a terminal: set {VARIABLE} to the digest that metier trust --show prints"
+    return f"{error.hint}; {instead}"
+
+
+def _can_print() -> bool:
+    try:
+        sys.stdout.flush()
+    except OSError:
+        return False
+    return True
 
 
 def _print_error(message: str, code: str, where: str, hint: str) -> None:

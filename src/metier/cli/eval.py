@@ -207,7 +207,7 @@ def _other(
     else:
         from metier.flow.commits import commit_of, write_documents  # few commands need it
 
-        catalog.require_trust("comparing with a commit, which runs git here,")
+        catalog.require_trust("comparing with a commit runs git, which")
         commit = commit_of(catalog.workspace, against)
         with tempfile.TemporaryDirectory() as made:
             folder = os.path.realpath(made)

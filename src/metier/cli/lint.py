@@ -133,7 +133,7 @@ def _named_files(session: Session, options: LintOptions) -> list[str]:
         trust = session.boundary.trust
         session.require_workspace()
         if not trust.is_trusted:
-            error = untrusted_error(workspace, trust, "--changed, which runs git here,")
+            error = untrusted_error(workspace, trust, "--changed runs git, which")
             error.hint += "; --files-from - takes a list of files, and needs no trust"
             raise error
         return changed_files(workspace, options.changed)
@@ -234,7 +234,11 @@ def _write(
     if options.output_file is not None:
         from metier.cli.lint_formats import rendered  # a clean run prints nothing
 
-        _write_file(options.output_file, rendered(output_format, reported))
+        try:
+            _write_file(options.output_file, rendered(output_format, reported))
+        except OSError as error:
+            message = f"the findings cannot be written: {error.strerror or error}"
+            raise UsageError(message, code="SYSTEM", where=options.output_file) from None
         session.note(f"wrote {counted(len(reported), 'finding')} to {options.output_file}")
     elif output_format == "text" and not reported:
         return

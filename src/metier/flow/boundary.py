@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 RECORD, NONE = "record", "none"
 """Values of `trust` besides a digest: the user's record, or no trust."""
 VARIABLE = "METIER_TRUST"
+REVIEW_HINT = "metier trust shows what it may do, and asks"
 _DIGEST = "sha256:"
 
 
@@ -141,7 +142,9 @@ def check_digest(text: str, message: str, shown_by: str = "metier trust --show")
     digits = text.removeprefix(_DIGEST)
     is_digest = text.startswith(_DIGEST) and len(digits) == 64
     if not (is_digest and set(digits) <= set("0123456789abcdef")):
-        raise UsageError(message, hint=f"{shown_by} prints the digest")
+        count = f": it needs 64 hexadecimal digits and has {len(digits)}"
+        why = count if text.startswith(_DIGEST) and len(digits) != 64 else ""
+        raise UsageError(f"{message}{why}", hint=f"{shown_by} prints the digest")
 
 
 def recorded(workspace: str, environ: Mapping[str, str] = os.environ) -> Entry | None:
@@ -195,7 +198,7 @@ def untrusted_error(workspace: str, trust: Trust, what: str) -> TrustError:
     why = f": {trust.detail}" if trust.detail else ", and you have not given it"
     if trust.state == "changed" and not trust.detail:
         why = ": its settings, agents or commands have changed since you trusted it"
-    hint = "metier trust shows what it may do, and asks"
+    hint = REVIEW_HINT
     if trust.state == "owner":
         hint = "list the workspace under safe-directories in your own settings"
     return TrustError(f"{what} needs trust{why}", where=workspace, hint=hint)

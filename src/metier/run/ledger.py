@@ -147,8 +147,9 @@ class Ledger:
             self._add_to_iteration(key)
             return StepRecord(key, state, started=now)
         is_interrupted = before.state in ("running", "cancelled")
+        cut_off = before.attempts + 1 if before.state == "running" else 0
         return StepRecord(
-            key, state, before.seq, input=before.input, usage=before.usage, started=now,
+            key, state, before.seq, cut_off, before.input, usage=before.usage, started=now,
             failure=before.failure if is_interrupted else None,
             generation=before.generation + (before.state == "compensated"),
         )  # fmt: skip
@@ -208,6 +209,7 @@ class Ledger:
     ) -> tuple[StepRecord, bool]:
         """Store the end of a step; its record, and whether a checkpoint was saved with it."""
         self._seq += 1
+        attempts += before.attempts  # those that ended with their process
         record = StepRecord(
             before.id, state, self._seq, attempts, before.input, output, failure, before.usage,
             *self._times(before), before.generation,

@@ -112,6 +112,7 @@ class StepRunner:
             live.ledger.remember(step, output)
         except RunStoppedError as error:
             record = live.ledger.records[key]
+            attempt += record.attempts
             ended = live.ledger.timed(
                 record, state="failed", attempts=attempt, output=None, failure=error.failure
             )
