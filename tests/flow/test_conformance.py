@@ -214,7 +214,7 @@ def test_a_folder_without_cases_is_no_suite(tmp_path: Path) -> None:
         ({"files": {"../outside.md": ""}}, "leaves the folder"),
         ({"files": {"/outside.md": ""}}, "leaves the folder"),
         ({"files": {"C:/outside.md": ""}}, "leaves the folder"),
-        ({"files": {"a.md": 1}}, "is a text"),
+        ({"files": {"a.md": 1}}, "is text"),
         ({"query": {"require": []}}, "'require' is not a key"),
         ({"query": {"text": 1}}, "'text' of the query"),
         ({"query": {"start": "../.."}}, "leaves the folder"),

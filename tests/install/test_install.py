@@ -499,7 +499,7 @@ def test_a_file_that_changed_after_the_plan_is_not_written(tmp_path: Path) -> No
     made = plan("claude-code", tmp_path)
     file.write_text('{"a": 2}')
     state = tree(tmp_path)
-    with pytest.raises(MetierError, match="changed meanwhile"):
+    with pytest.raises(MetierError, match="changed in the meantime"):
         apply(made)
     assert tree(tmp_path) == state
 

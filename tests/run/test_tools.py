@@ -53,7 +53,7 @@ def test_a_function_becomes_a_tool_under_its_name() -> None:
 def test_a_name_that_is_taken_is_refused_and_the_first_tool_stays() -> None:
     executor = ToolExecutor()
     executor.register(giving(1))
-    with pytest.raises(UsageError, match="'give' already"):
+    with pytest.raises(UsageError, match="already a tool 'give'"):
         executor.register(giving(2))
     assert asyncio.run(executor.execute("give", {})).output == 1
 

@@ -16,7 +16,7 @@ from metier.storage.room import read_regular
 _VERSION = 1
 _LARGEST = 64 * 1024 * 1024
 _HINT = "metier lint --baseline FILE --write-baseline writes it"
-_OTHER = "restore it from version control, or name another FILE to write one there"
+_OTHER = "restore it from version control, or name another FILE: --write-baseline writes it"
 IsChecked = Callable[[str, str], bool]
 """Whether a run would find a code in the file at a path."""
 
