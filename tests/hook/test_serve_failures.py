@@ -108,6 +108,10 @@ def test_input_that_makes_no_sense_costs_one_line_in_the_log(raw: bytes, filled:
     assert not any(row["injected"] for row in filled.rows())
 
 
+def test_the_log_says_that_the_input_is_not_json(filled: Hooks) -> None:
+    assert "the input is not JSON: " in assert_silent(filled, INPUTS["empty"])
+
+
 def test_what_stands_alone_is_answered(filled: Hooks) -> None:
     raw = VALID.replace("@ROOT@", str(filled.root)).encode()
     assert card_ids(filled.text("codex", raw)) == ["billing"]

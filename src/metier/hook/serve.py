@@ -110,7 +110,10 @@ def _input() -> dict[str, Any]:
         raw += more
     if len(raw) > LONGEST_INPUT:
         raise ValueError(f"more than {LONGEST_INPUT} bytes on stdin")
-    value = parse(raw.removeprefix(b"\xef\xbb\xbf").decode(errors="replace"))
+    try:
+        value = parse(raw.removeprefix(b"\xef\xbb\xbf").decode(errors="replace"))
+    except ValueError as error:
+        raise ValueError(f"the input is not JSON: {error}") from None
     if not isinstance(value, dict):
         raise ValueError("stdin is not a JSON object")
     return value
