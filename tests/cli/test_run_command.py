@@ -339,5 +339,5 @@ def test_a_damaged_record_of_runs_is_one_line(plain: Agents) -> None:
         assert finished.stderr.splitlines() == [
             "error: the record of runs is not a database (STORE_CORRUPT)",
             f"  {file.resolve()}",
-            "hint: move the file away; the runs in it are lost",
+            "hint: move the file, its -wal and its -shm away; metier starts without runs",
         ]

@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import time
+from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -167,6 +168,20 @@ def test_a_folder_of_something_else_is_left_alone(filled: Workspace, tmp_path: P
     with pytest.raises(UsageError, match="needs a folder"):
         export(filled, folder / "thesis.html")
     assert (folder / "thesis.html").read_text() == "mine"
+
+
+def test_an_interrupted_export_leaves_the_folder_as_it_was(tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    write_export(str(folder), iter([("overview.html", b"old")]))
+
+    def interrupted() -> Iterator[tuple[str, bytes]]:
+        yield "overview.html", b"new"
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write_export(str(folder), interrupted())
+    assert (folder / "overview.html").read_bytes() == b"old"
+    assert sorted(os.listdir(folder)) == [MARKER, "overview.html", "static"]
 
 
 def test_a_forged_marker_removes_no_other_file(filled: Workspace, tmp_path: Path) -> None:

@@ -55,7 +55,9 @@ class SqliteRuns(Database):
     """The runs of a workspace, with group commit, for any number of processes."""
 
     called = "the record of runs"
-    rebuilt_by = if_damaged = "move the file away; the runs in it are lost"
+    rebuilt_by = if_damaged = (
+        "move the file, its -wal and its -shm away; metier starts without runs"
+    )
     migrations = (tables.TABLES, tables.EPOCHS)
     pragmas: ClassVar[tuple[str, ...]] = (
         "PRAGMA synchronous = FULL",

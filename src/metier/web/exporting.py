@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import re
+import tempfile
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -280,18 +281,24 @@ class _Rewriter(HTMLParser):
 def write_export(folder: str, files: Iterator[tuple[str, bytes]]) -> int:
     """Write files into a folder that is new, empty or an earlier export; how many.
 
+    They are made in a temporary folder in it, so an interrupted export leaves the earlier one.
     Raises `UsageError` for any other folder, `OSError`.
     """
-    _clear(folder, _earlier(folder))
-    os.makedirs(os.path.join(folder, "static"), exist_ok=True)
-    written: list[str] = []
-    _mark(folder, written)
-    try:
-        for name, content in files:
-            _write(os.path.join(folder, name), content)
-            written.append(name)
-    finally:
+    earlier = _earlier(folder)
+    os.makedirs(folder, exist_ok=True)
+    if not earlier:
+        _mark(folder, [])
+    with tempfile.TemporaryDirectory(prefix=".metier-", dir=folder) as made:
+        os.mkdir(os.path.join(made, "static"))
+        written: list[str] = []
+        for file, content in files:
+            _write(os.path.join(made, file), content)
+            written.append(file)
+        _clear(folder, earlier)
+        os.makedirs(os.path.join(folder, "static"), exist_ok=True)
         _mark(folder, written)
+        for file in written:
+            os.replace(os.path.join(made, file), os.path.join(folder, file))
     return len(written)
 
 
