@@ -1,7 +1,6 @@
 """`metier lint`"""
 
 import os
-import shlex
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -281,6 +280,8 @@ def _reach(session: Session, options: LintOptions) -> Reach:
 def _note_elsewhere(session: Session, found: Elsewhere) -> None:
     """Say which command repairs what --fix leaves alone outside of the workspace."""
     if found.findings:
+        import shlex  # few findings are outside of the workspace
+
         count = counted(found.findings, "finding")
         folders = shlex.join(map(session.shown, found.folders))
         session.note_wrapped(
