@@ -25,7 +25,7 @@ check: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/pytest -n 2 --dist loadgroup -m "not slow and not corpus"
+	$(BIN)/pytest -n 3 --dist loadgroup -m "not slow and not corpus"
 
 format: $(VENV)/.installed-dev
 	$(BIN)/ruff format .

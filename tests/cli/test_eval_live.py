@@ -19,6 +19,8 @@ from conftest import REPOSITORY, Workspace
 from evals.model_server import ModelServer, model_server
 from reference import is_writing
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("pydantic_ai")
 
 CASES = """\

@@ -20,6 +20,8 @@ from metier.flow.pruning import Pruned, Pruning, prune_daily
 from metier.flow.usage_kept import stored_sessions
 from shared_states import new_namespace
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["agents"]
 
 DAY = 86_400.0

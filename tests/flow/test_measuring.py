@@ -15,6 +15,8 @@ from metier.cli import run
 from metier.errors import UsageError
 from metier.flow.measuring import Measured, program_of
 
+pytestmark = pytest.mark.slow
+
 HOST = """\
 #!{python}
 import json, os, pathlib, sys, urllib.request

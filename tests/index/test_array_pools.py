@@ -18,6 +18,8 @@ from metier.index.cached_pools import CachedPool, Memory
 from metier.index.store import Store
 from metier.storage.rank_pool import StoredPool
 
+pytestmark = pytest.mark.slow
+
 WORDS = [
     "parse", "table", "tables", "invoice", "chart", "deploy", "cloud", "query", "Größe", "数字表",
     "getUserName", "don't", "go", "ai", "report", "security", "image", "weather", "email", "哈哈",

@@ -12,6 +12,8 @@ import pytest
 from metier.listing.protocols import TEXT, Call
 from metier.listing.recorder import Recorder, Request, free_port, recorded, run_recorded
 
+pytestmark = pytest.mark.slow
+
 PATHS = {
     "responses": "/v1/responses",
     "chat": "/v1/chat/completions",

@@ -11,6 +11,8 @@ from lsprotocol import types
 from conftest import Workspace
 from lsp_client import Editor, applied, codes, editor
 
+pytestmark = pytest.mark.slow
+
 SKILL = "skills/charts/SKILL.md"
 GOOD = """\
 ---

@@ -27,6 +27,8 @@ from metier.errors import UsageError
 from metier.mcp import asgi_app
 from metier.mcp.asgi import McpApp
 
+pytestmark = pytest.mark.slow
+
 TOKEN = "a-long-enough-token"
 ORDER = {"number": 7}
 

@@ -22,6 +22,8 @@ from metier.web.exporting import Exporter
 from run.recorded_spans import Recorder
 from web_served import inspected
 
+pytestmark = pytest.mark.slow
+
 SETTINGS = """
 host-folders = false
 [tools]

@@ -31,6 +31,8 @@ from metier.web.exporting import (
 )
 from usage.recorded import ClaudeCode, claude_home
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["agents"]
 
 SCHEMAS = Path(metier.__file__).parent / "schemas"
