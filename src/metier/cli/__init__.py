@@ -271,7 +271,7 @@ def _report(error: Exception, arguments: Sequence[str]) -> int:
 
 
 def _hint_of(error: MetierError) -> str:
-    """What to do next; where nobody can be asked, as in CI, by a variable."""
+    """What to do next; without a terminal, as in CI, it names the variable to set."""
     if not isinstance(error, TrustError):
         return error.hint
     from metier.cli.review import has_terminal  # only a command that needs trust loads these

@@ -72,7 +72,7 @@ def inspect_source(
 ) -> Inspection:
     """What a source would add, and what to look at; compared with the catalog in `store`.
 
-    `on_progress` is told how many files of how many were searched.
+    `on_progress` is called with the number of files searched, and of all files.
     """
     opened = open_source(source)
     packed = list(opened.files.files)

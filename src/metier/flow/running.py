@@ -344,16 +344,17 @@ def check_run(agent: object, task: object, model: object, on_event: OnEvent | No
         raise wrong_argument("agent", "the id of an agent, or an Agent", agent)
     if not isinstance(task, str):
         raise wrong_argument("task", "a string", task)
-    if not isinstance(model, str):
-        check_model(model, A_NAME)
-    if on_event is not None:
-        check_listener("on_event", on_event)
+    _check_options(model, on_event)
 
 
 def check_resume(run_id: object, model: object, on_event: OnEvent | None = None) -> None:
     """Raise `UsageError` unless a run can be resumed with arguments of these types."""
     if not isinstance(run_id, str):
         raise wrong_argument("run_id", "a string", run_id)
+    _check_options(model, on_event)
+
+
+def _check_options(model: object, on_event: OnEvent | None) -> None:
     if not isinstance(model, str):
         check_model(model, A_NAME)
     if on_event is not None:

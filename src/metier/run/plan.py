@@ -238,7 +238,7 @@ def unknown_price(
     records: Mapping[str, StepRecord],
     services: Services,
 ) -> Failure | None:
-    """Why a run with a limit of cost cannot go on: nobody knows what a model costs."""
+    """Why a run with a limit of cost fails: the price of one of its models is not known."""
     for one in _asking(profile, records, services):
         try:
             services.check_price(run.request.get("model") or one.model, one.agent_id)

@@ -13,7 +13,7 @@ _LONG_PAUSE = 0.25
 _SHOWN_PAUSE = 0.04
 _MOST_TICKS = 5
 _LEAST_STEP = 0.001
-"""Times are told in milliseconds."""
+"""Times are in milliseconds."""
 
 
 class Span(NamedTuple):
