@@ -10,6 +10,8 @@ SITE ?= .venv-site
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 HASHED := install --require-hashes --requirement
 
+unexport PYTHONDONTWRITEBYTECODE  # compiled tests are read again, not made again by each worker and each run
+
 .PHONY: demo test check format docs bench bench-quality bench-peers screenshots site soak live requirements dist sbom smoke audit clean
 
 demo: $(VENV)/.installed
