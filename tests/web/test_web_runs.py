@@ -225,8 +225,10 @@ def test_a_failed_run_is_resumed_and_forked_by_its_forms(agents: Agents) -> None
         fork_id = answer.headers["location"].partition("id=")[2]
         assert fork_id != run_id
         eventually(lambda: state_of(made, fork_id) == "succeeded")
-        forked = run_of(made, fork_id)["run"]
-        assert (forked["input"], forked["forkedFrom"]) == ({"n": 2}, checkpoint)
+        forked = run_of(made, fork_id)
+        assert (forked["run"]["input"], forked["run"]["forkedFrom"]) == ({"n": 2}, checkpoint)
+        assert [one["stepId"] for one in forked["timeline"]["bars"]] == ["b"]
+        assert "1 step taken from the checkpoint" in made.page("/run", id=fork_id)
         assert agents.calls() == ["a"]
 
 
@@ -275,6 +277,9 @@ def test_a_run_is_live_until_it_ends_and_is_resumed_after_a_crash(agents: Agents
         assert '"isOver": true' in told
         found = run_of(made, run_id)
         assert (found["isAbandoned"], found["mayResume"]) == (True, True)
+        assert states_of(made)["b"] == "interrupted"
+        planned = {one["stepId"]: one["state"] for [one] in found["plan"]["layers"]}
+        assert planned == {"a": "succeeded", "b": "interrupted", "c": None}
         page = made.page("/run", id=run_id)
         assert "Its process ended before the run did" in page
         assert '<span class="badge bad">interrupted</span>' in page.partition('id="step-b"')[2]

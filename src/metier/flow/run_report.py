@@ -38,11 +38,14 @@ class RunReport(NamedTuple):
     """Tools that it may call and its user has not consented to."""
 
     @property
+    def is_executing(self) -> bool:
+        """Whether a process executes it now."""
+        return self.run.state == "running" and not self.is_abandoned
+
+    @property
     def is_live(self) -> bool:
         """Whether a process executes it, or a worker will."""
-        if self.run.state == "running":
-            return not self.is_abandoned
-        return self.run.state == "pending" and bool(self.facts.queue)
+        return self.is_executing or (self.run.state == "pending" and bool(self.facts.queue))
 
     @property
     def is_resumable(self) -> bool:
