@@ -249,8 +249,7 @@ def _runs(agency: "Agency") -> Check:
     """The runs on this machine, also when others are shared."""
     with closing(agency.local_store()) as store:
         if damage := store.damage():
-            hint = "keep a copy and remove the file: agents start without the runs in it"
-            return Check("runs", "error", f"{store.path}: {damage}", hint)
+            return Check("runs", "error", f"{store.path}: {damage}", store.if_damaged)
         store.recover(time.time())
         size = os.path.getsize(store.path) / 1_000_000
         ((kept, pending),) = store.rows("SELECT count(*), total(state = 'pending') FROM run")
