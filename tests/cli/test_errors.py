@@ -562,6 +562,18 @@ def test_where_no_state_can_be_written_documents_are_read_but_not_refreshed(
     assert refreshed.returncode == 1
 
 
+def test_a_state_folder_that_cannot_be_written_is_named_with_its_variable(
+    one: Workspace, tmp_path: Path
+) -> None:
+    (file := tmp_path / "state").write_text("")
+    problem = f"the catalog cannot be written in {file} (METIER_STATE_DIR): a link or another file"
+    listed = metier(one.root, "list", METIER_STATE_DIR=str(file))
+    assert listed.returncode == 0
+    assert listed.stderr.startswith(f"warning: {problem}")
+    refreshed = metier(one.root, "refresh", METIER_STATE_DIR=str(file))
+    assert refreshed.stderr.startswith(f"error: {problem}")
+
+
 def test_state_that_cannot_be_written_shows_its_catalog_without_a_refresh(
     one: Workspace, file_modes: Path
 ) -> None:
