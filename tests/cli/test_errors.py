@@ -228,11 +228,11 @@ def test_settings_that_are_no_toml(one: Workspace, command: tuple[str, ...]) -> 
 
 
 @pytest.mark.parametrize(
-    ("file", "text", "message", "hint"),
+    ("place", "text", "message", "hint"),
     [
-        ("metier.toml", "wibble = 1", "unknown setting 'wibble'", "hint: known: disabled, "),
-        ("metier.toml", "[lint]\nselct = []", "unknown setting 'lint.selct'", "hint: did you mean"),
-        ("metier.toml", "disabled = 'x'", "'disabled' must be a list of strings", ""),
+        ("metier.toml:1", "wibble = 1", "unknown setting 'wibble'", "hint: known: disabled, "),
+        ("metier.toml:2", "[lint]\nselct = []", "unknown setting 'lint.selct'", "hint: did you"),
+        ("metier.toml:1", "disabled = 'x'", "'disabled' must be a list of strings", ""),
         ("metier.toml", b"\xff\xfe", "the file is not UTF-8", "hint: save it as UTF-8"),
         ("pyproject.toml", "[tool]\nmetier = 3", "[tool.metier] is not a table", ""),
         pytest.param(*("pyproject.toml", "tool = 3", "[tool.metier] is not a table", "")),
@@ -241,14 +241,14 @@ def test_settings_that_are_no_toml(one: Workspace, command: tuple[str, ...]) -> 
         ),
     ],
 )
-def test_a_wrong_setting_is_named_with_its_file(
-    one: Workspace, file: str, text: str | bytes, message: str, hint: str
+def test_a_wrong_setting_is_named_with_its_file_and_line(
+    one: Workspace, place: str, text: str | bytes, message: str, hint: str
 ) -> None:
-    one.write(file, text)
+    one.write(place.partition(":")[0], text)
     finished = metier(one.root, "lint")
     first, where, *rest = finished.stderr.splitlines()
     assert first == f"error: {message} (CONFIG_INVALID)"
-    assert where == f"  {os.path.realpath(one.root / file)}"
+    assert where == f"  {os.path.realpath(one.root)}/{place}"
     assert "".join(rest).startswith(hint)
     assert (finished.returncode, finished.stdout) == (2, "")
 

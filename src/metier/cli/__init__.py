@@ -20,7 +20,7 @@ from metier.core.process import (
     without_garbage_collection,
 )
 from metier.core.text import printable
-from metier.errors import MetierError, TrustError, UsageError
+from metier.errors import ConfigError, MetierError, TrustError, UsageError
 
 COMMANDS = {
     "demo": "Show what metier does, on a bundled example.",
@@ -246,7 +246,7 @@ def _leave_closed_pipe() -> int:
 def _report(error: Exception, arguments: Sequence[str]) -> int:
     """Print an error and return the exit code."""
     if isinstance(error, MetierError):
-        _print_error(error.message, error.code, error.where, _hint_of(error))
+        _print_error(error.message, error.code, _where(error), _hint_of(error))
         return error.exit_code
     if isinstance(error, click.ClickException):
         named = [one for one in arguments if one in COMMANDS][:1]
@@ -268,6 +268,14 @@ def _report(error: Exception, arguments: Sequence[str]) -> int:
         return 1
     _print_error(f"{type(error).__name__}: {error}", "INTERNAL", "", "-v shows where it happened")
     return 1
+
+
+def _where(error: MetierError) -> str:
+    if not isinstance(error, ConfigError):
+        return error.where
+    from metier.config.setting_lines import where_with_line  # few settings are wrong
+
+    return where_with_line(error)
 
 
 def _hint_of(error: MetierError) -> str:
