@@ -11,7 +11,7 @@ from metier.catalog import Catalog
 from metier.cli.layout import one_line, terminal_width, wrapped
 from metier.cli.session import Session, complete_from, complete_names, metier_command
 from metier.cli.shown_paths import row_json
-from metier.core.nearest import did_you_mean
+from metier.core.nearest import nearest_few
 from metier.errors import UsageError
 from metier.values.agents import STANDARD
 from metier.values.documents import Ability
@@ -137,8 +137,7 @@ def _check_team(catalog: Catalog, team: str | None, owner: str | None) -> None:
     names, owners = {one.name for one in teams}, {one.owner for one in teams if one.owner}
     for what, given, known in (("team", team, names), ("owner", owner, owners)):
         if given is not None and given not in known:
-            otherwise = f"known: {', '.join(sorted(known))}" if known else "docs/teams.md"
-            hint = did_you_mean(given, sorted(known), otherwise)
+            hint = nearest_few(given, known, what) if known else "docs/teams.md"
             raise UsageError(f"there is no {what} '{given}'", hint=hint)
 
 
