@@ -106,7 +106,7 @@ def test_a_safe_repair_keeps_the_body_and_what_a_lenient_reader_read(raw: bytes)
             "its repair would cause FM103, not valid YAML: ",
         ),
         (
-            "---\nname: charts\ndescription: Draws.\n<<<<<<< one\nmetadata:\n  a: b\n=======\n---\n",
+            "---\nname: charts\ndescription: Draw.\n<<<<<<< one\nmetadata:\n  a: b\n=======\n---\n",
             "FM103",
             "its repair would not remove it",
         ),

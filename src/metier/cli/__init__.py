@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -253,7 +253,8 @@ def _report(error: Exception, arguments: Sequence[str]) -> int:
         context = getattr(error, "ctx", None)
         inner = context.command_path if context is not None and context.parent else ""
         path = inner or " ".join(("metier", *named))
-        _print_error(usage_message(error), "USAGE", "", usage_hint(error, path))
+        known = _secrets_of(context)
+        _print_error(known(usage_message(error)), "USAGE", "", known(usage_hint(error, path)))
         return 2
     if isinstance(error, OSError):
         where = error.filename if isinstance(error.filename, str) else ""
@@ -268,6 +269,19 @@ def _report(error: Exception, arguments: Sequence[str]) -> int:
         return 1
     _print_error(f"{type(error).__name__}: {error}", "INTERNAL", "", "-v shows where it happened")
     return 1
+
+
+def _secrets_of(context: click.Context | None) -> Callable[[str], str]:
+    """What removes the secrets of the workspace's settings from a text."""
+    from metier.cli.session import Session  # wrong usage of a command that was not loaded
+
+    root = context.find_root().params.get("root") if context is not None else None
+    session = Session(root, quiet=True)
+    try:
+        session.config()
+    except (MetierError, OSError):
+        return str
+    return session.redactor.text
 
 
 def _where(error: MetierError) -> str:
@@ -300,6 +314,9 @@ def _can_print() -> bool:
 
 
 def _print_error(message: str, code: str, where: str, hint: str) -> None:
+    from metier.safety.redact import without_tokens  # what went wrong may be a secret
+
+    message, where, hint = map(without_tokens, (message, where, hint))
     colour = colour_wanted()
     title = click.style("error:", fg="red", bold=True)
     click.echo(f"{title} {printable(' '.join(message.split()))} ({code})", err=True, color=colour)
