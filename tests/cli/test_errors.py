@@ -64,7 +64,13 @@ def file_modes(workspace: Workspace, empty_home: Path) -> Iterator[Path]:
 def test_an_empty_folder_is_no_error(workspace: Workspace) -> None:
     root = os.path.realpath(workspace.root)
     listed = metier(workspace.root, "list")
-    assert listed.stderr.splitlines()[-1] == f"no skills found below {root}"
+    found, hint = listed.stderr.splitlines()[-2:]
+    assert found == f"no skills found below {root}"
+    assert hint == "hint: a skill is a folder with a SKILL.md: skills/NAME/SKILL.md"
+    which = metier(workspace.root, "which", "review the tests")
+    assert which.stderr.endswith("nothing fits\nhint: there is no skill here: metier list\n")
+    overlap = metier(workspace.root, "overlap")
+    assert overlap.stderr == "there are too few skills to compare: 0\n"
     assert (listed.returncode, listed.stdout) == (0, "")
     for command in ("refresh", "doctor", "lint", "init"):
         finished = metier(workspace.root, command)
@@ -96,7 +102,7 @@ def test_usage_that_nobody_asked_for_goes_to_standard_error(
     [
         (("list", "--jsn"), "no such option --jsn; did you mean --json?"),
         (("list", "--json=1"), "option --json does not take a value"),
-        (("list", "wibble"), "invalid value for KIND: 'wibble' is not one of 'skill', "),
+        (("list", "wibble"), "'wibble' is not a kind of document: skill, ability, "),
         (("list", "skills", "more"), "unexpected argument (more)"),
         (("show",), "missing argument KIND: one of skill, skills, ability, "),
         (("show", "skill"), "missing argument ID"),
@@ -125,6 +131,29 @@ def test_wrong_usage_is_two_lines_and_exit_2(
     assert not error.endswith(". (USAGE)")
     assert hint.startswith(("hint: metier list", f"hint: metier {arguments[0]} "))
     assert (finished.returncode, finished.stdout) == (2, "")
+
+
+@pytest.mark.parametrize(
+    ("typed", "hint"),
+    [
+        ("list wibble", "metier list --search wibble"),
+        ("show wibble", "metier show skill wibble"),
+        ("show skil x", "did you mean 'skill'?"),
+        ("show skill skills/one/SKILL.md", "did you mean 'one'?"),
+        ("show skill ONE", "did you mean 'one'?"),
+        ("listing codex", "metier listing --host codex; metier listing --help"),
+        ("inject cook", "metier inject --task TEXT; metier inject --help"),
+        ("run", "metier run AGENT TASK; metier run --help"),
+        ("state", "metier state show|copy|prune|adopt; metier state --help"),
+        ("state clean", "metier state show|copy|prune|adopt; metier state --help"),
+    ],
+)
+def test_the_hint_for_wrong_usage_is_the_command_that_was_meant(
+    one: Workspace, typed: str, hint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    looked_at(one.root)
+    assert run(["--root", str(one.root), *typed.split()]) == 2
+    assert capsys.readouterr().err.splitlines()[-1] == f"hint: {hint}"
 
 
 ARGUMENTS = [

@@ -244,9 +244,9 @@ def test_each_that_would_is_named_with_its_own_reason(
 
 def test_what_is_no_name_is_told_so(workspace: Workspace, resolve: Resolve) -> None:
     provider(workspace, "best", "one")
-    assert (
-        resolve("-r", "Not Valid").lines[0].startswith("Not Valid: this is not a capability name")
-    )
+    told = resolve("-r", "Not Valid").lines[0]
+    assert told.startswith("Not Valid: this is not a capability name")
+    assert told.endswith("; did you mean 'not-valid'?")
 
 
 def test_a_degraded_run_says_so(workspace: Workspace, resolve: Resolve) -> None:

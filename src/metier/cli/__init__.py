@@ -72,16 +72,26 @@ MOVED = {
 }
 """Names of the last version."""
 MEANT = {
+    "abilities": ("list abilities",),
+    "agents": ("list agents",),
+    "cards": ("list cards",),
     "check": ("lint",),
+    "clean": ("state prune",),
+    "delete": ("disable",),
+    "describe": ("show",),
     "find": ("which", "list --search"),
+    "fix": ("lint --fix",),
     "help": ("--help",),
+    "info": ("show",),
     "install": ("hook install", "mcp install"),
     "logs": ("hook stats decisions",),
     "ls": ("list",),
     "remove": ("hook uninstall", "mcp uninstall"),
     "search": ("which", "list --search"),
     "open": ("web",),
+    "prune": ("state prune",),
     "serve": ("mcp", "web"),
+    "skills": ("list",),
     "status": ("doctor",),
     "suggest": ("which",),
     "sync": ("refresh",),
@@ -90,6 +100,7 @@ MEANT = {
     "uninstall": ("hook uninstall", "mcp uninstall"),
     "update": ("refresh",),
     "validate": ("lint",),
+    "version": ("--version",),
 }
 """What other programs call a command → what it is called here."""
 _NO_COMMAND = dict.fromkeys(

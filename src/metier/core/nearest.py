@@ -28,10 +28,12 @@ def suggestion(near: str, otherwise: str = "") -> str:
 
 
 def nearest_name(wanted: str, names: Iterable[str]) -> str:
-    """Like `nearest`, for documents: `name` finds `plugin:name`."""
+    """Like `nearest`, for documents: `name` finds `plugin:name`, and a path its folder."""
     known = list(names)
     in_plugin = next((one for one in known if one.endswith(f":{wanted}")), "")
-    return in_plugin or nearest(wanted, known)
+    own = wanted.removesuffix("/SKILL.md").rpartition("/")[2].casefold()
+    same = next((one for one in known if one.casefold() == own), "")
+    return in_plugin or same or nearest(wanted, known)
 
 
 def nearest_few(wanted: str, known: Iterable[str], noun: str) -> str:

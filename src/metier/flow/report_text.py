@@ -6,7 +6,7 @@ from itertools import takewhile
 from typing import Any, NamedTuple
 
 from metier.core.names import is_capability_name, team_name
-from metier.core.text import counted, one_line
+from metier.core.text import counted, one_line, words
 from metier.values.resolution import OWN_TEAM, TIE_BREAKS, Report, tie_breaks
 
 Row = dict[str, Any]
@@ -92,7 +92,9 @@ def _answer(capability: str, matching: Found, report: Report) -> str:
     if matching:
         return f"{_matched(*matching[0])} matches, but strict takes only exact and alias matches"
     if not is_capability_name(capability):
-        return "this is not a capability name (a–z, 0–9, single hyphens)"
+        written = "-".join(words(capability))
+        meant = f"; did you mean '{written}'?" if is_capability_name(written) else ""
+        return f"this is not a capability name (a–z, 0–9, single hyphens){meant}"
     return "no skill declares it" if report["rejected_without_row"] else "no skill provides it"
 
 
