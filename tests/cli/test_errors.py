@@ -111,6 +111,7 @@ def test_usage_that_nobody_asked_for_goes_to_standard_error(
         (("lint", "--format"), "option --format requires an argument"),
         (("lint", "--format", "xml"), "invalid value for --format: 'xml' is not"),
         (("lint", "--kind", "card"), "--kind needs a PATH"),
+        (("web", "--port", "65536"), "invalid value for --port: 65536 is not from 0 to 65535"),
         (("list", "cards", "--capability", "x"), "only skills provide capabilities"),
         (("mcp", "install", "nope"), "invalid value for HOST: 'nope' is not one of "),
         (("mcp", "stall", "codex"), "no such command 'mcp stall'; did you mean 'install'?"),
@@ -141,6 +142,9 @@ def test_wrong_usage_is_two_lines_and_exit_2(
         ("show skil x", "did you mean 'skill'?"),
         ("show skill skills/one/SKILL.md", "did you mean 'one'?"),
         ("show skill ONE", "did you mean 'one'?"),
+        ("lint {}/skils/one/SKILL.md", "did you mean '{}/skills'?"),
+        ("lint {}/skills/none/SKILL.md", "did you mean '{}/skills/one'?"),
+        ("lint {}/x", "check the spelling"),
         ("listing codex", "metier listing --host codex; metier listing --help"),
         ("inject cook", "metier inject --task TEXT; metier inject --help"),
         ("run", "metier run AGENT TASK; metier run --help"),
@@ -152,8 +156,8 @@ def test_the_hint_for_wrong_usage_is_the_command_that_was_meant(
     one: Workspace, typed: str, hint: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     looked_at(one.root)
-    assert run(["--root", str(one.root), *typed.split()]) == 2
-    assert capsys.readouterr().err.splitlines()[-1] == f"hint: {hint}"
+    assert run(["--root", str(one.root), *typed.format(one.root).split()]) == 2
+    assert capsys.readouterr().err.splitlines()[-1] == f"hint: {hint.format(one.root)}"
 
 
 ARGUMENTS = [

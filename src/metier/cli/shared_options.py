@@ -11,6 +11,7 @@ from metier.values.files import KINDS
 _QUOTED_OPTION = re.compile(r"'(--?[\w-]+)'")
 _WRONG_CHOICE = re.compile(r"'(.*?)' is not one of ", re.DOTALL)
 _EXTRA = re.compile(r"unexpected extra arguments? \(([^\s)]+)")
+_RANGE = re.compile(r"is not in the range (\S+)<=x<=([^\s.]+)")
 _WORDS = {
     "is not a valid integer range": "is not a whole number",
     "is not a valid integer": "is not a whole number",
@@ -125,4 +126,4 @@ def _plain(text: str) -> str:
     text = text[:1].lower() + text[1:] if text[1:2].islower() else text
     for theirs, ours in _WORDS.items():
         text = text.replace(theirs, ours)
-    return text
+    return _RANGE.sub(r"is not from \1 to \2", text)
