@@ -304,7 +304,7 @@ def test_an_input_that_cannot_be_used_is_one_line_and_exit_2(
             "no provider of models is called 'opnai' (USAGE)",
             "did you mean 'openai'?",
         ),
-        (("greeter",), 2, "missing argument TASK (USAGE)", "metier run --help"),
+        (("greeter",), 2, "missing argument TASK (USAGE)", "metier run AGENT TASK; "),
     ],
 )
 def test_what_cannot_be_run_is_refused_before_anything_is_recorded(

@@ -183,7 +183,8 @@ def test_what_a_subcommand_does_not_take_is_refused(
     error, hint = finished.stderr.splitlines()
     assert error == f"error: {message} (USAGE)"
     named = "" if arguments == ("x",) else f"{arguments[0]} "
-    assert hint == f"hint: metier runs {named}--help"
+    assert hint.startswith("hint: metier runs ")
+    assert hint.endswith(f"metier runs {named}--help")
 
 
 def test_options_count_before_and_after_the_subcommand(family: Agents) -> None:

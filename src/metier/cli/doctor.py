@@ -21,6 +21,7 @@ from metier.cli.session import Session, counted, metier_command
 from metier.cli.shown_paths import ShownPaths, which_and_why
 from metier.config import Config
 from metier.config.owners import is_tracked
+from metier.config.setting_lines import where_with_line
 from metier.config.tokens import token_counter
 from metier.errors import ConfigError, MetierError
 from metier.flow.boundary import Boundary
@@ -108,8 +109,13 @@ def _checks(session: Session) -> Iterator[Check]:
             yield from _catalog(session, catalog)
         yield from _hooks(session)
     except MetierError as error:
-        where = f" ({error.where})" if error.where else ""
-        yield Check(error.code, "error", f"{error.message}{where}", error.hint)
+        yield _of_error(error, error.code)
+
+
+def _of_error(error: MetierError, name: str) -> Check:
+    place = where_with_line(error) if isinstance(error, ConfigError) else error.where
+    where = f" ({place})" if place else ""
+    return Check(name, "error", f"{error.message}{where}", error.hint)
 
 
 def _settings(config: Config) -> Iterator[Check]:
@@ -123,8 +129,7 @@ def _settings(config: Config) -> Iterator[Check]:
         try:
             check(config)
         except ConfigError as error:
-            where = f" ({error.where})" if error.where else ""
-            yield Check("settings", "error", f"{error.message}{where}", error.hint)
+            yield _of_error(error, "settings")
     mode, known = os.environ.get("METIER_CAPABILITIES"), get_args(RolloutMode)
     if mode and mode not in known:
         detail = f"METIER_CAPABILITIES is '{mode}', which hooks treat as monitor"
@@ -249,8 +254,7 @@ def _runs(agency: "Agency") -> Check:
     """The runs on this machine, also when others are shared."""
     with closing(agency.local_store()) as store:
         if damage := store.damage():
-            hint = "keep a copy and remove the file: agents start without the runs in it"
-            return Check("runs", "error", f"{store.path}: {damage}", hint)
+            return Check("runs", "error", f"{store.path}: {damage}", store.if_damaged)
         store.recover(time.time())
         size = os.path.getsize(store.path) / 1_000_000
         ((kept, pending),) = store.rows("SELECT count(*), total(state = 'pending') FROM run")

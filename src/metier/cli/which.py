@@ -65,6 +65,7 @@ def command(
     with session.catalog() as catalog:
         answers = [catalog.which(one, host=host, expect=expect, limit=most) for one in tasks]
         encoding = catalog.encoding if catalog.config.encoder is not None else None
+        has_skills = bool(catalog.names("skill"))
         may_speak = not catalog.trust.is_trusted or catalog.trust.speak
     if encoding is not None:
         session.note(encoding.warning or f"meaning: {answers[0].meaning}")
@@ -87,7 +88,9 @@ def command(
     if any(map(_comes, answers)):
         return 0
     session.note("nothing fits" if not each else "nothing fits any of the tasks")
-    if not each and not expect:
+    if not has_skills:
+        session.note("hint: there is no skill here: metier list")
+    elif not each and not expect:
         session.note("hint: --expect SKILL says why a skill does not fire")
     return 1
 
