@@ -150,8 +150,8 @@ HOST = Host(
         "`~/.claude/skills` is not read; a project's `.claude/skills` is.",
         "Hooks of a project run only in folders that Copilot CLI trusts; without a terminal it "
         "does not ask. `metier hook install copilot --user` needs no trust.",
-        "The text comes with every prompt (`userPromptSubmitted`), and in sub-agents with theirs. "
-        "Versions before 1.0.102 were not tried; older ones are said to ignore that answer.",
+        "In sub-agents the text comes with their own prompts. Versions before 1.0.102 were not "
+        "tried; they are said to ignore the answer of a hook.",
     ),
     order=4,
     folders=(

@@ -102,8 +102,8 @@ HOST = Host(
     },
     notes=(
         "Cursor has no event that adds context to one prompt, so no skill is named, and only "
-        "cards that are forced (`forceInclude`) or whose priority / 100 reaches their threshold "
-        "are injected. With the defaults (10 and 0.6) there are none.",
+        "cards that are forced or whose priority / 100 reaches their threshold are injected: with "
+        "the defaults (10 and 0.6), none.",
         "The unit of `timeout` is not known, so metier writes none. Some versions rejected "
         "`sessionStart` as an unknown type.",
     ),

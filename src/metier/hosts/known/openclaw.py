@@ -178,9 +178,7 @@ HOST = Host(
     notes=(
         "For metier, `skills/` is an ordinary folder of the workspace: its skills come before "
         "those of the hosts' folders.",
-        "The hook is a plugin of three files. It passes the prompt, the folder, the session and "
-        "the first 6,000 letters of each of the last five messages to `metier hook openclaw`, and "
-        "returns the answer as `prependContext`.",
+        "The hook reads the prompt, and the first 6,000 letters of each of the last five messages.",
         "Plugins of a workspace are off by default. If `plugins.allow` is set, it must contain "
         "`metier`; `plugins.entries.metier.hook.allowPromptInjection: false` turns the hook off.",
         "Skills also need what `metadata.openclaw.requires` names; `openclaw skills check` says "

@@ -204,15 +204,9 @@ HOST = Host(
         "transcripts": _FACTS,
     },
     notes=(
-        "The hook is a plugin of one file that starts `metier hook opencode` without a shell, "
-        "waits at most two seconds, and adds nothing if something fails. opencode 1: "
-        "`chat.message` brings the prompt, and `experimental.chat.system.transform` takes the "
-        "text. opencode 2: `session.hook`, `prompt` and `context`.",
-        "No earlier messages are passed: only the prompt counts. Requests for a title or a summary "
-        "get no text: only the system prompt of a running agent names the folder, and the plugin "
-        "adds nothing to any other. A sub-agent gets what fits its own prompt.",
-        "Which of two skills with the same name loads is not defined: opencode reads files in "
-        "parallel, and the last one counts.",
+        "The hook waits at most two seconds, and adds nothing if something fails. Only the prompt "
+        "counts, no earlier messages. A sub-agent gets what fits its own prompt.",
+        "Which of two skills with the same name loads is not defined.",
     ),
     order=6,
     folders=(
