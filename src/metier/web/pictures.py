@@ -92,19 +92,6 @@ def _ends(values: Sequence[tuple[str, float]]) -> str:
     return f"<figcaption>{''.join([f'<span>{_escaped(one)}</span>' for one in texts])}</figcaption>"
 
 
-def sparkline(values: Sequence[float], *, label: str, width: int = 120, height: int = 24) -> Markup:
-    """A line through some values."""
-    most, least = max(values, default=0.0), min(values, default=0.0)
-    span, step = (most - least) or 1.0, width / max(1, len(values) - 1)
-    points = " ".join(
-        f"{number * step:.1f},{height - 2 - (value - least) / span * (height - 4):.1f}"
-        for number, value in enumerate(values)
-    )
-    told = f"from {_figure(least)} to {_figure(most)}" if values else "none"
-    line = f'<polyline class="line" points="{points}"/>' if values else ""
-    return _svg("sparkline", f"{_escaped(label)}: {told}", (0, 0, width, height), line)
-
-
 def _svg(kind: str, name: str, box: tuple[int, int, int, int], inner: str) -> Markup:
     """A picture whose name is HTML: only labels are escaped, since escaping each figure is slow."""
     left, top, width, height = box
