@@ -11,7 +11,7 @@ from metier.catalog import Catalog
 from metier.cli.layout import one_line, terminal_width, wrapped
 from metier.cli.session import Session, complete_from, complete_names, metier_command
 from metier.cli.shown_paths import row_json
-from metier.core.nearest import did_you_mean
+from metier.core.arguments import check_known
 from metier.errors import UsageError
 from metier.values.agents import STANDARD
 from metier.values.documents import Ability
@@ -136,10 +136,8 @@ def _check_team(catalog: Catalog, team: str | None, owner: str | None) -> None:
     teams = catalog.config.teams
     names, owners = {one.name for one in teams}, {one.owner for one in teams if one.owner}
     for what, given, known in (("team", team, names), ("owner", owner, owners)):
-        if given is not None and given not in known:
-            otherwise = f"known: {', '.join(sorted(known))}" if known else "docs/teams.md"
-            hint = did_you_mean(given, sorted(known), otherwise)
-            raise UsageError(f"there is no {what} '{given}'", hint=hint)
+        if given is not None:
+            check_known(what, given, known, "docs/teams.md")
 
 
 def _list_excluded(session: Session, catalog: Catalog, kind: Kind, limit: int | None) -> None:

@@ -93,6 +93,14 @@ def check_choice(name: str, given: object, choices: Collection[str]) -> None:
         raise wrong_argument(name, f"one of {', '.join(choices)}", given, hint)
 
 
+def check_known(what: str, given: str, known: Collection[str], otherwise: str) -> None:
+    """Raise `UsageError` unless there is a `what` of that name; `otherwise` is for when none is."""
+    if given not in known:
+        listed = f"known: {', '.join(sorted(known))}" if known else otherwise
+        hint = did_you_mean(given, sorted(known), listed)
+        raise UsageError(f"there is no {what} '{given}'", hint=hint)
+
+
 def check_listener(name: str, given: "Callable[..., Any] | None") -> None:
     """Raise `UsageError` unless it is a function that can be called without `await`, or None."""
     from inspect import iscoroutinefunction  # few commands need it

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from metier.config.consent import check_encoder
 from metier.core.arguments import (
+    check_known,
     check_optional_text,
     check_text,
     checked,
@@ -355,11 +356,18 @@ class Queries(HostMethods, EvaluationMethods):
         required_capabilities: Sequence[str] = (),
         exclude: Collection[str] = (),
     ) -> "list[AgentMatch]":
-        """The agents that fit a task, the best first, with the parts of each score."""
+        """The agents that fit a task, the best first, with the parts of each score.
+
+        Raises `UsageError` for a team that neither an agent nor the settings name.
+        """
         from metier.select.agents import select_agents  # a refresh with nothing to do needs none
 
+        agents = self.agents()
+        if team:
+            teams = {one.team for one in agents} | {one.name for one in self.config.teams}
+            check_known("team", team, teams - {""}, "docs/teams.md")
         return select_agents(
-            self.agents(), task, limit, team=team,
+            agents, task, limit, team=team,
             required_capabilities=required_capabilities, exclude=exclude,
             chances=self.examples.agent_chances(task),
         )  # fmt: skip
