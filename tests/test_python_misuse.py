@@ -365,7 +365,7 @@ WRONG_USES: dict[str, tuple[Call, str]] = {
     ),
     "filters in a mapping": (
         lambda c: c.browse(wrong({})),
-        "'asked' must be a metier.types.Browse, not a dict",
+        "'query' must be a metier.types.Browse, not a dict",
     ),
     "a listing in a text": (
         lambda c: c.measure_listing(wrong("x")),

@@ -104,8 +104,8 @@ class Catalog(Queries, RunMethods, ReportMethods):
         name = CATALOG_FILE if boundary.trust.is_trusted else RESTRICTED_FILE
         return cls(boundary, opened(room.file(name)), home, room)
 
-    def another(self, *, probes: bool = True) -> Self:
-        """Another connection to the same file, for another thread, with the agents of this one.
+    def new_connection(self, *, probes: bool = True) -> Self:
+        """A catalog of the same file, for another thread, with the agents of this one.
 
         Raises `UsageError` in memory.
         """

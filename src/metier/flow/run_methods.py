@@ -115,8 +115,8 @@ class RunMethods:
         """Give tools consent, as `--allow-tool` does, for all runs of this catalog until it closes.
 
         Commands and functions of the settings need it, tools of MCP servers (`SERVER__TOOL`), and
-        functions with `@tool(needs_consent=True)`. `another` and `asgi_app` do not inherit it.
-        Raises `UsageError` for an unknown tool; those of an `Agent` are known once it is added.
+        functions with `@tool(needs_consent=True)`. A `new_connection` and `asgi_app` do not have
+        it. Raises `UsageError` for an unknown tool; add an `Agent` before consent to its tools.
         """
         for name in names:
             check_text("names", name, "catalog.allow_tools('one', 'another')")

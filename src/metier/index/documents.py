@@ -285,7 +285,7 @@ def skills_in(store: Store, folder: str) -> list[Row]:
     return select_rows(store, f"{where} {_ORDER}", [end[1:], -len(end), end])
 
 
-def skills_called(store: Store, name: str) -> list[Row]:
+def skills_by_name(store: Store, name: str) -> list[Row]:
     """The active skills with that name, with or without a team and a plugin before it."""
     before = "iif(team = '', '', team || '/') || iif(plugin = '', '', plugin || ':')"
     return select_rows(

@@ -70,7 +70,7 @@ class McpApp:
 
     @contextmanager
     def _opened(self) -> Iterator[Catalog]:
-        with self._catalog.another(probes=self._allow_run) as catalog:
+        with self._catalog.new_connection(probes=self._allow_run) as catalog:
             if not catalog.is_built():
                 catalog.refresh()
             yield catalog

@@ -21,7 +21,7 @@ def assert_which(catalog: Catalog, task: str, *skills: str, host: str | None = N
     _check_catalog(catalog)
     for skill in skills:
         check_text("skills", skill, "assert_which(catalog, task, 'one', 'another')")
-        catalog.skill_meant(skill)
+        catalog.find_skill(skill)
     found = catalog.which(task, host=host, expect=skills[0] if skills else None, everything=False)
     fired = {document.name for document in found.named}
     if fired != set(skills):
