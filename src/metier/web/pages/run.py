@@ -36,7 +36,8 @@ def build(view: View) -> Data:
     may_act = not view.is_restricted
     return {
         "run": {**run.to_json(), **asked, "created": run.created, "finished": run.finished},
-        "isAbandoned": report.is_abandoned,
+        "isAbandoned": report.is_interrupted,
+        "isUnbegun": report.is_unbegun,
         "isLive": report.is_live,
         "isRollingBack": report.is_live or report.is_resumable,
         "notTakenBack": run_report.not_taken_back(run, report.steps),
