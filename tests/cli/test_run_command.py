@@ -227,7 +227,7 @@ def test_consent_to_a_tool_that_is_not_there_is_wrong_usage(plain: Agents) -> No
     finished = plain.metier("run", "greeter", "x", "--allow-tool", "gaurded")
     assert finished.returncode == 2
     assert finished.stderr.splitlines()[-2:] == [
-        "error: the settings have no tool 'gaurded' (USAGE)",
+        "error: there is no tool 'gaurded' (USAGE)",
         "hint: did you mean 'guarded'?",
     ]
 

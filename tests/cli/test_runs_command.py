@@ -156,7 +156,7 @@ def test_no_run_and_more_than_one_are_told_apart(family: Agents) -> None:
     unknown = family.metier("runs", "show", "nope")
     assert unknown.stderr.splitlines() == [
         "error: no run is called 'nope' (NOT_FOUND)",
-        "hint: metier runs list",
+        "hint: metier runs list (Python: catalog.runs())",
     ]
     several = family.metier("runs", "show", "2")
     assert several.returncode == 2

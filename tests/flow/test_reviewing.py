@@ -207,7 +207,7 @@ def test_a_held_skill_is_not_listed_ranked_resolved_or_read(shop: Shop) -> None:
         assert catalog.row("skill", "deploy").is_held
         assert not catalog.which("deploy the shop", everything=False).skills
         assert catalog.names("skill") == []
-        assert catalog.skills_called("deploy") == []
+        assert catalog.skills_by_name("deploy") == []
         assert catalog.capabilities() == []
         assert catalog.providers("shop-deploy") == []
         assert "deploy::" not in json.dumps(catalog.resolve(["shop-deploy"]).report)

@@ -3,10 +3,11 @@
 import os
 import platform
 import sqlite3
+import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, redirect_stdout
 from typing import TYPE_CHECKING, get_args
 
 import click
@@ -171,11 +172,25 @@ def _catalog(session: Session, catalog: Catalog) -> Iterator[Check]:
         detail = f"{ShownPaths(catalog)(issue.path)}:{issue.line}: {issue.message}"
         yield Check(issue.code, "warning", detail, issue.hint)
     yield _findings(catalog)
+    yield from _functions(catalog)
     if catalog.room is not None and catalog.room.info(RUNS_FILE) is not None:
         yield _runs(catalog.agency)
     yield from _outcomes(catalog)
     yield from _old_state(catalog)
     yield from shared_checks(catalog)
+
+
+def _functions(catalog: Catalog) -> Iterator[Check]:
+    """The functions that the settings name as tools; imported only if the workspace is trusted."""
+    named = [one.name for one in catalog.config.tools.commands if one.function]
+    if not named or not catalog.trust.is_trusted:
+        return
+    with redirect_stdout(sys.stderr):  # what their modules print is no data
+        errors = catalog.agency.tools.function_errors()
+    for error in errors:
+        yield Check("tools", "error", error.message, error.hint)
+    if not errors:
+        yield Check("tools", "ok", f"{counted(len(named), 'function')} can be imported")
 
 
 def _outcomes(catalog: Catalog) -> Iterator[Check]:

@@ -13,7 +13,8 @@ from metier.cli.layout import one_line, terminal_width, wrapped
 from metier.cli.session import Session, complete_from, complete_names, metier_command
 from metier.cli.shared_options import KindError
 from metier.cli.shown_paths import row_json
-from metier.core.nearest import nearest, nearest_few
+from metier.core.arguments import check_known
+from metier.core.nearest import nearest
 from metier.errors import UsageError
 from metier.values.agents import STANDARD
 from metier.values.documents import Ability
@@ -149,9 +150,8 @@ def _check_team(catalog: Catalog, team: str | None, owner: str | None) -> None:
     teams = catalog.config.teams
     names, owners = {one.name for one in teams}, {one.owner for one in teams if one.owner}
     for what, given, known in (("team", team, names), ("owner", owner, owners)):
-        if given is not None and given not in known:
-            hint = nearest_few(given, known, what) if known else "docs/teams.md"
-            raise UsageError(f"there is no {what} '{given}'", hint=hint)
+        if given is not None:
+            check_known(what, given, known, "docs/teams.md")
 
 
 def _list_excluded(session: Session, catalog: Catalog, kind: Kind, limit: int | None) -> None:

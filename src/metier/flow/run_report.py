@@ -48,6 +48,20 @@ class RunReport(NamedTuple):
         return self.is_executing or (self.run.state == "pending" and bool(self.facts.queue))
 
     @property
+    def is_interrupted(self) -> bool:
+        """Whether its process ended before it did, and no queue has it."""
+        return self.is_abandoned or (self._is_unowned and self.run.failure is not None)
+
+    @property
+    def is_unbegun(self) -> bool:
+        """Whether it was stored to be begun, and neither a process nor a queue has it."""
+        return self._is_unowned and self.run.failure is None
+
+    @property
+    def _is_unowned(self) -> bool:
+        return self.run.state == "pending" and not self.facts.queue
+
+    @property
     def is_resumable(self) -> bool:
         return self.run.is_resumable or self.is_abandoned
 

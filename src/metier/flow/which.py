@@ -99,10 +99,10 @@ def _changed_notes(store: Store, named: Sequence[RankedDocument]) -> list[str]:
 def expected_skill(catalog: "Queries", wanted: str, host: str | None) -> Row:
     """The skill that the host calls so, else the one of the catalog. Raises `NotFoundError`."""
     if host not in HOOKED:
-        return catalog.skill_meant(wanted)
+        return catalog.find_skill(wanted)
     shown = catalog.shown_texts(host)
     try:
-        rows = catalog.skills_meant(wanted)
+        rows = catalog.find_skills(wanted)
     except NotFoundError:
         if not (path := shown.meant(wanted, [])):
             raise

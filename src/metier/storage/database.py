@@ -296,7 +296,7 @@ def _misused(called: str, path: str, error: Exception) -> StoreError:
     if "thread" in str(error):
         message = f"{called} was opened in another thread"
         return StoreError(
-            message, where=path, hint="call catalog.another() or Catalog.open in each thread"
+            message, where=path, hint="call catalog.new_connection() or Catalog.open in each thread"
         )
     if "closed" in str(error):
         return StoreError(f"{called} is closed", where=path, hint="open another")

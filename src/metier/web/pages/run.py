@@ -41,7 +41,8 @@ def build(view: View) -> Data:
         _mark_interrupted(plan, [*steps, *timeline["bars"]])
     return {
         "run": {**run.to_json(), **asked, "created": run.created, "finished": run.finished},
-        "isAbandoned": report.is_abandoned,
+        "isAbandoned": report.is_interrupted,
+        "isUnbegun": report.is_unbegun,
         "isLive": report.is_live,
         "isRollingBack": report.is_live or report.is_resumable,
         "notTakenBack": run_report.not_taken_back(run, report.steps),
