@@ -9,6 +9,7 @@ import pytest
 
 from conftest import Workspace, boundary_of
 from metier import Catalog, Config, NotFoundError, Skill, StoreError, UsageError
+from metier.errors import REFRESH_HINT
 from metier.values.settings import Mount
 
 ABILITY = "---\nabilityId: {id}\ndisplayName: {name}\n---\nKnow.\n"
@@ -144,7 +145,10 @@ def test_documents_of_every_kind_are_found_by_id_and_by_name(
 
 @pytest.mark.parametrize(
     ("wanted", "hint"),
-    [("chart", "did you mean 'charts'?"), ("qqq", "metier list skills")],
+    [
+        ("chart", "did you mean 'charts'?"),
+        ("qqq", "metier list skills (Python: catalog.names('skill'))"),
+    ],
 )
 def test_an_unknown_name_raises_with_a_hint(
     workspace: Workspace, catalog: Catalog, wanted: str, hint: str
@@ -155,6 +159,12 @@ def test_an_unknown_name_raises_with_a_hint(
         catalog.row("skill", wanted)
     assert f"'{wanted}'" in caught.value.message
     assert caught.value.hint == hint
+
+
+def test_an_unknown_name_before_the_first_refresh_says_to_refresh(catalog: Catalog) -> None:
+    with pytest.raises(NotFoundError) as caught:
+        catalog.row("skill", "charts")
+    assert caught.value.hint == f"nothing was read yet: {REFRESH_HINT}"
 
 
 def test_a_shadowed_skill_is_reached_by_its_full_id(workspace: Workspace, catalog: Catalog) -> None:
@@ -222,7 +232,7 @@ def test_a_document_is_read_from_its_file(workspace: Workspace, catalog: Catalog
         spoil()
         with pytest.raises(NotFoundError) as caught:
             catalog.document(row)
-        assert (caught.value.where, caught.value.hint) == (row.file, "metier refresh")
+        assert (caught.value.where, caught.value.hint) == (row.file, REFRESH_HINT)
 
 
 def test_a_document_is_never_read_from_outside_its_root(

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from conftest import REPOSITORY, Workspace
 from metier import Agent, Catalog, Config, ConfigError, UsageError
 from metier.core.text import words
+from metier.errors import REFRESH_HINT
 from metier.inject.abilities import inject_abilities
 from metier.load import load_abilities, load_folder
 from metier.select.abilities import abilities_for_task
@@ -147,7 +148,7 @@ def test_an_ability_whose_file_is_gone_is_left_out_and_as_core_fails_all(desk: D
     made = desk.inject("task")
     assert (made.text, made.injected_abilities) == ("Text of here.", ["here"])
     assert codes(made) == ["ABILITY_LOAD_FAILED"]
-    assert (made.issues[0].path, made.issues[0].hint) == ("abilities/gone.md", "metier refresh")
+    assert (made.issues[0].path, made.issues[0].hint) == ("abilities/gone.md", REFRESH_HINT)
     assert not made.failed
     as_core = desk.inject("task", core=["gone"])
     assert (as_core.failed, as_core.text, as_core.injected_abilities) == (True, "", [])

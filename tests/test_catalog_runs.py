@@ -77,7 +77,8 @@ def test_select_then_run_then_fork(office: Office) -> None:
 
 
 def test_standard_is_always_selectable_in_a_catalog(office: Office) -> None:
-    found = office.catalog.select_agents("anything at all", exclude=["standard"], team="none")
+    office.workspace.write("agents/other.yaml", "agentId: other\ndescription: d\nteam: sales\n")
+    found = office.catalog.select_agents("anything at all", exclude=["standard"], team="sales")
     assert [(one.agent_id, one.confidence) for one in found] == [("standard", 0.5)]
 
 

@@ -123,7 +123,7 @@ def test_pages_have_every_skill_of_one_name(catalog: Catalog) -> None:
         if not after:
             break
     assert found == ["a/deploy", "b/deploy", "deploy"]
-    assert [row.team for row in catalog.skills_called("deploy")] == ["a", "b", ""]
+    assert [row.team for row in catalog.skills_by_name("deploy")] == ["a", "b", ""]
 
 
 def test_without_the_table_the_first_shadows_the_others(teams: Workspace) -> None:

@@ -512,12 +512,12 @@ def test_a_traceback_has_the_hint_and_no_other_error(workspace: Workspace) -> No
 def test_a_catalog_of_another_thread_is_named(catalog: Catalog) -> None:
     with ThreadPoolExecutor(1) as pool, pytest.raises(StoreError, match="another thread") as caught:
         pool.submit(catalog.which, "a task").result()
-    assert caught.value.hint == "call catalog.another() or Catalog.open in each thread"
+    assert caught.value.hint == "call catalog.new_connection() or Catalog.open in each thread"
 
 
 def test_another_connection_has_the_agents_that_were_added(catalog: Catalog) -> None:
     def answer() -> str:
-        with catalog.another() as own:
+        with catalog.new_connection() as own:
             return str(own.run_sync("clerk", "double 4").output)
 
     catalog.add(_clerk(_asks_for("double", number=4), "It is 8."))

@@ -118,6 +118,11 @@ WRONG_USES: dict[str, tuple[Call, str]] = {
         lambda c: wrong(Catalog)(c.workspace),
         "a Catalog is not made by its class",
     ),
+    "consent to an unknown tool": (lambda c: c.allow_tools("pay"), "there is no tool 'pay'"),
+    "a catalog of nothing": (
+        lambda _: wrong(Catalog)(),
+        "a Catalog is not made by its class",
+    ),
     "consent to a list": (lambda c: c.allow_tools(wrong(["a"])), "'names' must be a string"),
     "a run inside a loop": (
         lambda c: asyncio.run(_in_a_loop(lambda: c.run_sync(CLERK, "x"))),
@@ -217,6 +222,10 @@ WRONG_USES: dict[str, tuple[Call, str]] = {
     "a task for agents": (
         lambda c: c.select_agents(wrong(None)),
         "'task' must be a string, not None",
+    ),
+    "agents of an unknown team": (
+        lambda c: c.select_agents("x", team="nope"),
+        "there is no team 'nope'",
     ),
     "a kind of documents": (
         lambda c: c.row(wrong("skil"), "sql"),
@@ -356,7 +365,7 @@ WRONG_USES: dict[str, tuple[Call, str]] = {
     ),
     "filters in a mapping": (
         lambda c: c.browse(wrong({})),
-        "'asked' must be a metier.types.Browse, not a dict",
+        "'query' must be a metier.types.Browse, not a dict",
     ),
     "a listing in a text": (
         lambda c: c.measure_listing(wrong("x")),
@@ -388,7 +397,14 @@ WRONG_USES: dict[str, tuple[Call, str]] = {
         lambda c: assert_which(c, "x", wrong(["pdf-tables"])),
         "'skills' must be a string, not a list",
     ),
-    "a text as a result": (lambda _: assert_injected(wrong("x"), "a"), "what inject or run return"),
+    "a text as a result": (
+        lambda c: assert_injected(c, wrong("x"), "a"),
+        "what inject or run return",
+    ),
+    "an injection without its catalog": (
+        lambda c: assert_injected(wrong(c.inject("x")), wrong("a")),
+        "'catalog' must be a Catalog, not an Injection",
+    ),
 }
 
 

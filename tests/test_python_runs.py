@@ -140,6 +140,10 @@ def test_a_program_can_consent_to_a_tool(catalog: Catalog) -> None:
         return str(catalog.run_sync(agent, "x", model=model).output)
 
     assert "catalog.allow_tools('pay')" in ask()
+    with pytest.raises(UsageError) as caught:
+        catalog.allow_tools("pay", "pya")
+    assert caught.value.hint == "did you mean 'pay'?"
+    assert "catalog.allow_tools('pay')" in ask()
     catalog.allow_tools("pay")
     assert ask() == "paid 3"
 

@@ -9,19 +9,13 @@ from typing import TYPE_CHECKING, Any, Self
 from metier.config import Config, users_config
 from metier.config.consent import check_files
 from metier.config.secret_values import redactor_for
-from metier.core.arguments import checked
 from metier.discover.roots import roots_for
 from metier.errors import DamagedError
 from metier.flow.boundary import RECORD, Boundary, check_boundary, open_boundary, untrusted_error
 from metier.flow.catalog_reading import CatalogReading
 from metier.flow.queries import Queries
 from metier.flow.reading import Refreshed as Refreshed
-from metier.flow.reading import (
-    read_again,
-    read_skills,
-    user_roots,
-    workspace_roots,
-)
+from metier.flow.reading import read_again, read_skills, user_roots, workspace_roots
 from metier.flow.report_methods import ReportMethods
 from metier.flow.run_methods import RunMethods
 from metier.flow.state_settings import is_shared
@@ -64,7 +58,11 @@ class Catalog(Queries, RunMethods, ReportMethods):
     Until the user trusts the workspace, only its documents are used.
     """
 
-    @checked(boundary=check_boundary)
+    def __new__(cls, boundary: object = None, *_: object, **__: object) -> Self:
+        """Raises `UsageError`, unless by a class method such as `open`."""
+        check_boundary(boundary)
+        return super().__new__(cls)
+
     def __init__(
         self, boundary: Boundary, store: Store, home: str = "", room: Room | None = None
     ) -> None:
@@ -106,8 +104,8 @@ class Catalog(Queries, RunMethods, ReportMethods):
         name = CATALOG_FILE if boundary.trust.is_trusted else RESTRICTED_FILE
         return cls(boundary, opened(room.file(name)), home, room)
 
-    def another(self, *, probes: bool = True) -> Self:
-        """Another connection to the same file, for another thread, with the agents of this one.
+    def new_connection(self, *, probes: bool = True) -> Self:
+        """A catalog of the same file, for another thread, with the agents of this one.
 
         Raises `UsageError` in memory.
         """

@@ -18,6 +18,9 @@ Problems in *data* are not raised but returned as `Issue` values. Every error ha
 `code`; `metier explain CODE` prints its page.
 """
 
+REFRESH_HINT = "metier refresh (Python: catalog.refresh())"
+RUNS_HINT = "metier runs list (Python: catalog.runs())"
+
 
 class MetierError(Exception):
     """A one-line `message`, a stable `code`, `where` it is, and what to do next (`hint`).
@@ -96,14 +99,14 @@ class RunLostError(StoreError):
     default_code = "RUN_LOST"
 
     def __init__(self) -> None:
-        super().__init__("another process has claimed the run", hint="metier runs list")
+        super().__init__("another process has claimed the run", hint=RUNS_HINT)
 
 
 class RunReleasedError(StoreError):
     default_code = "RUN_RELEASED"
 
     def __init__(self) -> None:
-        super().__init__("the process stopped before the run ended", hint="metier runs list")
+        super().__init__("the process stopped before the run ended", hint=RUNS_HINT)
 
 
 class DamagedError(StoreError):

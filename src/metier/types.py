@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from metier.findings import Finding as Finding
     from metier.findings import Severity as Severity
     from metier.flow.eval_drafts import Drafts as Drafts
-    from metier.flow.host_skills import HostLooks as HostLooks
+    from metier.flow.host_skills import HostChecker as HostChecker
     from metier.flow.host_skills import HostView as HostView
     from metier.flow.host_skills import Verdict as Verdict
     from metier.flow.listing import HostListing as HostListing
@@ -170,7 +170,7 @@ HOMES = {
     "History": "resolve.reliability",
     "HistoryState": "resolve.reliability",
     "HostListing": "flow.listing",
-    "HostLooks": "flow.host_skills",
+    "HostChecker": "flow.host_skills",
     "HostView": "flow.host_skills",
     "Injection": "values.selection",
     "KeyPath": "values.files",
@@ -295,8 +295,8 @@ __all__ = [
     "Function",
     "History",
     "HistoryState",
+    "HostChecker",
     "HostListing",
-    "HostLooks",
     "HostView",
     "Injection",
     "KeyPath",

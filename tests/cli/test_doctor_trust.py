@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -101,6 +102,35 @@ def test_wrong_powers_of_an_untrusted_workspace_are_named(
     note = capsys.readouterr().err
     assert "also wrong: 'mounts' must be a list of tables" in note
     assert ", and 1 more (metier doctor)" in note
+
+
+def test_functions_are_imported_only_from_a_trusted_workspace(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    workspace.write("tool_prices.py", "print('PRICES')\n\ndef price() -> int:\n    return 3\n")
+    workspace.write(
+        "metier.toml",
+        '[tools.price]\nfunction = "tool_prices:price"\n'
+        '[tools.cost]\nfunction = "tool_prices:cost"\n',
+    )
+    run(["doctor", "--json", "--root", str(workspace.root)])
+    told = capsys.readouterr()
+    assert "PRICES" not in f"{told.out}{told.err}"
+    assert "tool_prices" not in sys.modules
+    workspace.trust()
+    assert run(["doctor", "--json", "--root", str(workspace.root)]) == 1
+    told = capsys.readouterr()
+    monkeypatch.delitem(sys.modules, "tool_prices")
+    assert told.err.count("PRICES") == 1
+    found = [one for one in json.loads(told.out) if one["name"] == "tools"]
+    assert [(one["verdict"], one["detail"]) for one in found] == [
+        (
+            "error",
+            "tool 'cost': tool_prices:cost cannot be used: AttributeError: module 'tool_prices' "
+            "has no attribute 'cost'",
+        )
+    ]
 
 
 @pytest.mark.parametrize(("mode", "is_told"), [("loud", True), ("monitor", False), ("", False)])

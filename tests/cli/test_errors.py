@@ -64,7 +64,13 @@ def file_modes(workspace: Workspace, empty_home: Path) -> Iterator[Path]:
 def test_an_empty_folder_is_no_error(workspace: Workspace) -> None:
     root = os.path.realpath(workspace.root)
     listed = metier(workspace.root, "list")
-    assert listed.stderr.splitlines()[-1] == f"no skills found below {root}"
+    found, hint = listed.stderr.splitlines()[-2:]
+    assert found == f"no skills found below {root}"
+    assert hint == "hint: a skill is a folder with a SKILL.md: skills/NAME/SKILL.md"
+    which = metier(workspace.root, "which", "review the tests")
+    assert which.stderr.endswith("nothing fits\nhint: there is no skill here: metier list\n")
+    overlap = metier(workspace.root, "overlap")
+    assert overlap.stderr == "there are too few skills to compare: 0\n"
     assert (listed.returncode, listed.stdout) == (0, "")
     for command in ("refresh", "doctor", "lint", "init"):
         finished = metier(workspace.root, command)
@@ -96,7 +102,7 @@ def test_usage_that_nobody_asked_for_goes_to_standard_error(
     [
         (("list", "--jsn"), "no such option --jsn; did you mean --json?"),
         (("list", "--json=1"), "option --json does not take a value"),
-        (("list", "wibble"), "invalid value for KIND: 'wibble' is not one of 'skill', "),
+        (("list", "wibble"), "'wibble' is not a kind of document: skill, ability, "),
         (("list", "skills", "more"), "unexpected argument (more)"),
         (("show",), "missing argument KIND: one of skill, skills, ability, "),
         (("show", "skill"), "missing argument ID"),
@@ -105,6 +111,7 @@ def test_usage_that_nobody_asked_for_goes_to_standard_error(
         (("lint", "--format"), "option --format requires an argument"),
         (("lint", "--format", "xml"), "invalid value for --format: 'xml' is not"),
         (("lint", "--kind", "card"), "--kind needs a PATH"),
+        (("web", "--port", "65536"), "invalid value for --port: 65536 is not from 0 to 65535"),
         (("list", "cards", "--capability", "x"), "only skills provide capabilities"),
         (("mcp", "install", "nope"), "invalid value for HOST: 'nope' is not one of "),
         (("mcp", "stall", "codex"), "no such command 'mcp stall'; did you mean 'install'?"),
@@ -125,6 +132,32 @@ def test_wrong_usage_is_two_lines_and_exit_2(
     assert not error.endswith(". (USAGE)")
     assert hint.startswith(("hint: metier list", f"hint: metier {arguments[0]} "))
     assert (finished.returncode, finished.stdout) == (2, "")
+
+
+@pytest.mark.parametrize(
+    ("typed", "hint"),
+    [
+        ("list wibble", "metier list --search wibble"),
+        ("show wibble", "metier show skill wibble"),
+        ("show skil x", "did you mean 'skill'?"),
+        ("show skill skills/one/SKILL.md", "did you mean 'one'?"),
+        ("show skill ONE", "did you mean 'one'?"),
+        ("lint {}/skils/one/SKILL.md", "did you mean '{}/skills'?"),
+        ("lint {}/skills/none/SKILL.md", "did you mean '{}/skills/one'?"),
+        ("lint {}/x", "check the spelling"),
+        ("listing codex", "metier listing --host codex; metier listing --help"),
+        ("inject cook", "metier inject --task TEXT; metier inject --help"),
+        ("run", "metier run AGENT TASK; metier run --help"),
+        ("state", "metier state show|copy|prune|adopt; metier state --help"),
+        ("state clean", "metier state show|copy|prune|adopt; metier state --help"),
+    ],
+)
+def test_the_hint_for_wrong_usage_is_the_command_that_was_meant(
+    one: Workspace, typed: str, hint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    looked_at(one.root)
+    assert run(["--root", str(one.root), *typed.format(one.root).split()]) == 2
+    assert capsys.readouterr().err.splitlines()[-1] == f"hint: {hint.format(one.root)}"
 
 
 ARGUMENTS = [
@@ -228,11 +261,11 @@ def test_settings_that_are_no_toml(one: Workspace, command: tuple[str, ...]) -> 
 
 
 @pytest.mark.parametrize(
-    ("file", "text", "message", "hint"),
+    ("place", "text", "message", "hint"),
     [
-        ("metier.toml", "wibble = 1", "unknown setting 'wibble'", "hint: known: disabled, "),
-        ("metier.toml", "[lint]\nselct = []", "unknown setting 'lint.selct'", "hint: did you mean"),
-        ("metier.toml", "disabled = 'x'", "'disabled' must be a list of strings", ""),
+        ("metier.toml:1", "wibble = 1", "unknown setting 'wibble'", "hint: known: disabled, "),
+        ("metier.toml:2", "[lint]\nselct = []", "unknown setting 'lint.selct'", "hint: did you"),
+        ("metier.toml:1", "disabled = 'x'", "'disabled' must be a list of strings", ""),
         ("metier.toml", b"\xff\xfe", "the file is not UTF-8", "hint: save it as UTF-8"),
         ("pyproject.toml", "[tool]\nmetier = 3", "[tool.metier] is not a table", ""),
         pytest.param(*("pyproject.toml", "tool = 3", "[tool.metier] is not a table", "")),
@@ -241,14 +274,14 @@ def test_settings_that_are_no_toml(one: Workspace, command: tuple[str, ...]) -> 
         ),
     ],
 )
-def test_a_wrong_setting_is_named_with_its_file(
-    one: Workspace, file: str, text: str | bytes, message: str, hint: str
+def test_a_wrong_setting_is_named_with_its_file_and_line(
+    one: Workspace, place: str, text: str | bytes, message: str, hint: str
 ) -> None:
-    one.write(file, text)
+    one.write(place.partition(":")[0], text)
     finished = metier(one.root, "lint")
     first, where, *rest = finished.stderr.splitlines()
     assert first == f"error: {message} (CONFIG_INVALID)"
-    assert where == f"  {os.path.realpath(one.root / file)}"
+    assert where == f"  {os.path.realpath(one.root)}/{place}"
     assert "".join(rest).startswith(hint)
     assert (finished.returncode, finished.stdout) == (2, "")
 
@@ -560,6 +593,18 @@ def test_where_no_state_can_be_written_documents_are_read_but_not_refreshed(
     assert refreshed.stderr.startswith("error: the catalog cannot be written: Permission denied")
     assert "hint: check that you may write there" in refreshed.stderr
     assert refreshed.returncode == 1
+
+
+def test_a_state_folder_that_cannot_be_written_is_named_with_its_variable(
+    one: Workspace, tmp_path: Path
+) -> None:
+    (file := tmp_path / "state").write_text("")
+    problem = f"the catalog cannot be written in {file} (METIER_STATE_DIR): a link or another file"
+    listed = metier(one.root, "list", METIER_STATE_DIR=str(file))
+    assert listed.returncode == 0
+    assert listed.stderr.startswith(f"warning: {problem}")
+    refreshed = metier(one.root, "refresh", METIER_STATE_DIR=str(file))
+    assert refreshed.stderr.startswith(f"error: {problem}")
 
 
 def test_state_that_cannot_be_written_shows_its_catalog_without_a_refresh(

@@ -279,7 +279,14 @@ def test_explain_tells_a_core_ability_that_another_requires_from_a_dependency(
 @pytest.mark.parametrize(
     ("arguments", "code", "lines"),
     [
-        ([], 2, ["error: missing option --task (USAGE)", "hint: metier inject --help"]),
+        (
+            [],
+            2,
+            [
+                "error: missing option --task (USAGE)",
+                "hint: metier inject --task TEXT; metier inject --help",
+            ],
+        ),
         (
             ["--task", "x", "--core", "stile"],
             1,

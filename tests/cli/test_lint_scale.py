@@ -332,9 +332,9 @@ def test_a_baseline_hides_known_findings_until_they_are_fixed(mixed: Workspace, 
     assert "2 known findings hidden (known.json)\n" in new.err
     (mixed.root / "skills/c/SKILL.md").unlink()
     mixed.skill("b", "Does another thing well. Use it when that is needed.")
-    assert "1 listed finding fixed: --write-baseline drops them" in (
-        lint("--baseline", "known.json").err.replace("\n  ", " ")
-    )
+    fixed = lint("--baseline", "known.json", "--select", "SK301").err
+    assert fixed.count("hidden") == 1
+    assert "1 listed finding fixed: --write-baseline drops them\n" in fixed
     assert "1 fixed finding dropped out" in lint("--baseline", "known.json", "--write-baseline").err
     mixed.write("skills/b/SKILL.md", NAMELESS.replace("one", "another"))
     assert codes(lint("--baseline", "known.json", "--json")) == ["SK301"]
@@ -457,7 +457,23 @@ def test_an_owner_that_nobody_is_is_wrong_usage(mixed: Workspace, lint: Lint) ->
     result = lint("--owner", "@tem-a")
     assert (result.code, result.out) == (2, "")
     assert "there is no owner '@tem-a' in CODEOWNERS" in result.err
-    assert "did you mean '@team-a'?" in result.err
+    assert "did you mean '@team-a'?\n" in result.err
+    more = "".join(f"/skills/{number}/ @team-{number}\n" for number in range(8))
+    mixed.write("CODEOWNERS", f"* @team-a\n{more}")
+    near = "did you mean '@team-a' or '@team-7' or '@team-6'? There are 9 owners\n"
+    assert near in lint("--owner", "@tem-a").err
+    assert "there are 9 owners, such as @team-0, @team-1" in lint("--owner", "nobody").err
+
+
+def test_a_baseline_that_hides_nothing_is_not_mentioned(workspace: Workspace, lint: Lint) -> None:
+    workspace.skill("one", "Does a thing well. Use it when that is needed.")
+    lint("--baseline", "known.json", "--write-baseline")
+    assert "hidden" not in lint("--baseline", "known.json").err
+
+
+def test_paths_in_a_list_that_do_not_exist_are_counted(mixed: Workspace, lint: Lint) -> None:
+    listed = mixed.write("listed", "skills/a/SKILL.md\nskills/gone/SKILL.md\nno.txt\n")
+    assert "2 of 3 listed paths do not exist\n" in lint("--files-from", str(listed)).err
 
 
 def test_an_owner_without_a_file_of_owners_is_wrong_usage(workspace: Workspace, lint: Lint) -> None:

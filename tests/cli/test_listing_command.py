@@ -144,3 +144,16 @@ def test_doctor_says_what_a_host_makes_of_each_skill(
     assert "loads (1)\n  .claude/skills/bell/SKILL.md: loads as bell" in out
     assert "in a folder that it does not read (3)" in out
     assert "and 1 more: --limit 3 shows all" in out
+
+
+def test_doctor_gives_a_shared_reason_once_and_says_how_many_skills_a_host_loads(
+    workspace: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for number in range(3):
+        workspace.skill(f"s{number}", folder=f"skills/s{number}")
+    assert run(["doctor", "--host", "codex", "--root", str(workspace.root)]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("Codex CLI loads 0 of 3 skills\n")
+    assert out.count("does not read this folder") == 1
+    assert "link or copy the skill's folder into one of them" in " ".join(out.split())
+    assert out.endswith("    skills/s0/SKILL.md\n    skills/s1/SKILL.md\n    skills/s2/SKILL.md\n")

@@ -57,6 +57,9 @@ def test_the_commands_of_hooks_are_known_by_their_old_names() -> None:
         ("test", "lint"),
         ("serve", "mcp' or 'web"),
         ("suggest", "which"),
+        ("skills", "list"),
+        ("cards", "list cards"),
+        ("clean", "state prune"),
     ],
 )
 def test_an_unknown_command_suggests_by_meaning(
@@ -71,6 +74,7 @@ def test_an_unknown_command_suggests_by_meaning(
     ("typed", "rest"),
     [
         ("help", "did you mean --help?"),
+        ("version", "did you mean --version?"),
         ("install", "did you mean 'hook install' or 'mcp install'?"),
         ("uninstall", "did you mean 'hook uninstall' or 'mcp uninstall'?"),
         ("remove", "did you mean 'hook uninstall' or 'mcp uninstall'?"),

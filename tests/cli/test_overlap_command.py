@@ -204,7 +204,8 @@ def test_a_terminal_shows_what_competes_under_headings(filled: Workspace) -> Non
     assert [line for line in lines if len(line) > 100] == []
 
 
-def test_a_terminal_gets_names_without_control_characters(filled: Workspace) -> None:
+def test_a_skill_with_control_characters_in_its_name_is_not_compared(filled: Workspace) -> None:
     filled.skill('"evil\\e[31m"', f"{SCANS} Again.", folder="skills/evil")
     screen = at_terminal(filled, "overlap").screen
-    assert "\x1b[31m" not in screen
+    assert "6 skills" in screen
+    assert "evil" not in screen

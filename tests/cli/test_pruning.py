@@ -210,8 +210,23 @@ def test_prune_says_what_and_how_much(kept: Agents) -> None:
     nothing = kept.metier("state", "prune", "--all")
     assert nothing.stdout == "nothing to remove: nothing is older than 30 days\n"
     found = json.loads(kept.metier("state", "prune", "--dry-run", "--json").stdout)
-    assert found == {"schemaVersion": "1", **Pruned()._asdict(), "dryRun": True}
+    assert found == {"schemaVersion": "1", **Pruned()._asdict(), "dryRun": True, "damaged": ""}
     follows("state-pruned", found)
+
+
+def test_a_damaged_record_of_runs_is_named_and_the_rest_is_pruned(agents: Agents) -> None:
+    agents.metier("resolve", "-r", "web")
+    state = state_of(agents.root)
+    (state / "runs.db").write_bytes(b"not a database" * 99)
+    (state / "runs.db").chmod(0o600)
+    assert pruned(agents, 31) == Pruned(reports=1)
+    write_log(agents.root, {**decision(1), "at": time.time() - 40 * DAY})
+    told = agents.metier("state", "prune")
+    assert (told.returncode, told.stdout) == (1, "removed: 1 decision\n")
+    left = f"error: {state / 'runs.db'} is damaged and was left as it is: metier doctor\n"
+    assert told.stderr == left
+    found = json.loads(agents.metier("state", "prune", "--json").stdout)
+    assert found["damaged"] == str(state / "runs.db")
 
 
 # Once a day

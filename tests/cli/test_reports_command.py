@@ -82,6 +82,12 @@ def test_the_same_question_twice_makes_no_difference(metier: Metier) -> None:
     assert metier("reports", "diff", *runs, "--json").data["equal"]
 
 
+def test_a_report_compared_with_itself_is_named(metier: Metier) -> None:
+    latest = run_id(metier, "-r", "one")
+    same = metier("reports", "diff", "last", "last")
+    assert (same.code, same.err) == (0, f"both are the same report, {latest}\n")
+
+
 def test_a_difference_is_told_field_by_field(workspace: Workspace, metier: Metier) -> None:
     first = run_id(metier, "-r", "two")
     workspace.skill("gamma", extra="capabilities: [two]")

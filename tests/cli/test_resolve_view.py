@@ -221,9 +221,12 @@ def test_who_would_and_does_not_pass_is_named_with_the_gate(
 ) -> None:
     provider(workspace, "best", "one")
     high = resolve("-r", "one", "--policy", "min-total-score=1")
-    assert re.match(r"one: best would, but S_total_final 0\.\d+ is below min-total", high.lines[0])
+    too_weak = (
+        r"one: no skill qualifies: best matches too weakly \(S_total_final 0\.\d+ is below min"
+    )
+    assert re.match(too_weak, high.lines[0])
     half = resolve("-r", "one", "-r", "nowhere")
-    assert half.lines[0].endswith("min-required-coverage 0.60: try --policy selection-mode=cover")
+    assert half.lines[0].endswith("min-required-coverage 0.60: try --policy selection-mode=cover)")
     assert half.lines[1] == "nowhere: no skill provides it"
 
 
@@ -234,16 +237,16 @@ def test_each_that_would_is_named_with_its_own_reason(
         workspace.skill(name, "Does one.", extra=contract("DCI/1 P(one)"))
     workspace.skill("lacking", "Does one, two.", extra=contract("DCI/1 P(one,two) R(nowhere)"))
     found = resolve("-r", "one", "-r", "two", "--mode", "strict").lines[0]
-    first, second = sorted(found.removeprefix("one: ").split("; "))
-    assert re.match(r"half-\w and 1 other would, but .* is below min-required-coverage", first)
-    assert second.startswith("lacking would, but dependency-unresolved")
+    first, second = sorted(found.removeprefix("one: no skill qualifies: ").split("; "))
+    assert re.match(r"half-\w and 1 other provide too little \(.* is below min-req", first)
+    assert second.startswith("lacking is rejected (dependency-unresolved")
 
 
 def test_what_is_no_name_is_told_so(workspace: Workspace, resolve: Resolve) -> None:
     provider(workspace, "best", "one")
-    assert (
-        resolve("-r", "Not Valid").lines[0].startswith("Not Valid: this is not a capability name")
-    )
+    told = resolve("-r", "Not Valid").lines[0]
+    assert told.startswith("Not Valid: this is not a capability name")
+    assert told.endswith("; did you mean 'not-valid'?")
 
 
 def test_a_degraded_run_says_so(workspace: Workspace, resolve: Resolve) -> None:
@@ -320,7 +323,10 @@ def test_the_probe_hint_has_figures_and_says_what_is_configured(
 def test_a_slip_of_the_pen_is_told(workspace: Workspace, resolve: Resolve) -> None:
     provider(workspace, "best", "summarization")
     like = resolve("-r", "sumarisatin")
-    assert like.lines[0].startswith("sumarisatin: best (fuzzy: summarization) would, but S_total")
+    weak = (
+        "sumarisatin: no skill qualifies: best (fuzzy: summarization) matches too weakly (S_total"
+    )
+    assert like.lines[0].startswith(weak)
     assert "hint: 'sumarisatin': did you mean 'summarization'?" in like.err
     seen = resolve("-r", "sumarization-now")
     assert "hint: 'sumarization-now': did you mean 'summarization'?" in seen.err
@@ -470,7 +476,7 @@ def test_a_cover_that_falls_short_says_at_the_top_that_nothing_is_selected(
     asked = ("-r", "web-search", "-r", "sql-query", "--policy", "selection-mode=cover")
     seen = resolve(*asked, "--mode", mode)
     assert seen.code == {"best-effort": 3, "strict": 1}[mode]
-    assert seen.lines[0] == "web-search: web1 (exact) would, but nothing is selected"
+    assert seen.lines[0] == "web-search: web1 (exact) provides it, but nothing is selected"
     if mode == "best-effort":
         decided = resolve(*asked, "--decision", "continue-with-partial")
         assert decided.lines[0] == "web-search: web1 (exact)"

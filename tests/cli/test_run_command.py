@@ -227,7 +227,7 @@ def test_consent_to_a_tool_that_is_not_there_is_wrong_usage(plain: Agents) -> No
     finished = plain.metier("run", "greeter", "x", "--allow-tool", "gaurded")
     assert finished.returncode == 2
     assert finished.stderr.splitlines()[-2:] == [
-        "error: the settings have no tool 'gaurded' (USAGE)",
+        "error: there is no tool 'gaurded' (USAGE)",
         "hint: did you mean 'guarded'?",
     ]
 
@@ -304,7 +304,7 @@ def test_an_input_that_cannot_be_used_is_one_line_and_exit_2(
             "no provider of models is called 'opnai' (USAGE)",
             "did you mean 'openai'?",
         ),
-        (("greeter",), 2, "missing argument TASK (USAGE)", "metier run --help"),
+        (("greeter",), 2, "missing argument TASK (USAGE)", "metier run AGENT TASK; "),
     ],
 )
 def test_what_cannot_be_run_is_refused_before_anything_is_recorded(

@@ -174,6 +174,8 @@ def test_kill_9_loses_no_acknowledged_step_and_the_run_can_be_resumed(held: Agen
     assert told.startswith("pending runs wait to be resumed: metier runs resume ")
     shown = held.metier("runs", "show", "last")
     assert "error: its process ended before the run did (RUN_INTERRUPTED)" in shown.stdout
+    assert "\ndown\tinterrupted\t" in shown.stdout
+    assert held.metier("runs", "steps", "last").stdout.endswith("down (interrupted)\n")
     held.release()
     resumed = held.metier("runs", "resume", "last")
     assert (resumed.returncode, resumed.stdout) == (0, "c\n")

@@ -156,7 +156,7 @@ def test_no_run_and_more_than_one_are_told_apart(family: Agents) -> None:
     unknown = family.metier("runs", "show", "nope")
     assert unknown.stderr.splitlines() == [
         "error: no run is called 'nope' (NOT_FOUND)",
-        "hint: metier runs list",
+        "hint: metier runs list (Python: catalog.runs())",
     ]
     several = family.metier("runs", "show", "2")
     assert several.returncode == 2
@@ -183,7 +183,8 @@ def test_what_a_subcommand_does_not_take_is_refused(
     error, hint = finished.stderr.splitlines()
     assert error == f"error: {message} (USAGE)"
     named = "" if arguments == ("x",) else f"{arguments[0]} "
-    assert hint == f"hint: metier runs {named}--help"
+    assert hint.startswith("hint: metier runs ")
+    assert hint.endswith(f"metier runs {named}--help")
 
 
 def test_options_count_before_and_after_the_subcommand(family: Agents) -> None:

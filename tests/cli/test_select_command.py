@@ -77,13 +77,21 @@ def test_an_agent_that_is_excluded_is_not_named(
 def test_names_that_mean_nothing_here_are_warned_of(
     example: Workspace, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    names = ["--team", "shop-backen", "--exclude", "reviewr", "--exclude", "standard"]
-    assert run(["select", TASK, *names]) == 0
+    assert run(["select", TASK, "--exclude", "reviewr", "--exclude", "standard"]) == 0
     warnings = [line for line in capsys.readouterr().err.splitlines() if "warning" in line]
     assert warnings == [
-        "warning: no agent is of team 'shop-backen'; did you mean 'shop-backend'?",
         "warning: no agent here is called 'reviewr'; did you mean 'reviewer'?",
         "warning: 'standard' cannot be excluded",
+    ]
+
+
+def test_an_unknown_team_is_an_error(
+    example: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["select", TASK, "--team", "shop-backen"]) == 2
+    assert capsys.readouterr().err.splitlines()[-2:] == [
+        "error: there is no team 'shop-backen' (USAGE)",
+        "hint: did you mean 'shop-backend'?",
     ]
 
 

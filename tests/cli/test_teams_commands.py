@@ -128,11 +128,11 @@ def test_the_order_of_equals_is_named_in_the_report_and_in_words(
 
 
 def test_a_wrong_table_is_one_line_with_its_file(metier: Metier, workspace: Workspace) -> None:
-    workspace.write("metier.toml", '[teams."../a"]\n')
+    workspace.write("metier.toml", '[teams.b]\n[teams."../a"]\n')
     made = metier("list")
     assert made.code == 2
-    assert "'teams.\"../a\"' must be named after a folder inside the workspace" in made.err
-    assert "metier.toml" in made.err
+    assert "'teams.\"../a\"' is outside of the workspace" in made.err
+    assert "metier.toml:2\n" in made.err
 
 
 @pytest.mark.parametrize("given", [("--team", "a"), ("--owner", "a@example.org")])

@@ -50,10 +50,10 @@ def test_every_skill_is_listed_with_its_counts(shop: Workspace, empty_home: Path
     finished = usage(shop)
     assert finished.returncode == 0
     assert rows(finished) == {
-        "letters": ["2", "2", "2", "0", "0", "0", "0", "2026-11-10"],
-        "pdf-forms": ["0", "0", "0", "0", "0", "2", "0", "never"],
-        "deploy": ["0", "0", "0", "0", "0", "0", "0", "never"],
-        "invoices": ["0", "0", "0", "0", "0", "0", "0", "never"],
+        "letters": ["2", "2", "2", "0", "0", "0", "0", "2026-11-10", "claude"],
+        "pdf-forms": ["0", "0", "0", "0", "0", "2", "0", "never", "claude"],
+        "deploy": ["0", "0", "0", "0", "0", "0", "0", "never", "claude"],
+        "invoices": ["0", "0", "0", "0", "0", "0", "0", "never", "claude"],
     }
     assert TASK not in finished.stdout + finished.stderr
 
@@ -82,7 +82,9 @@ def test_prompts_are_printed_only_on_request(shop: Workspace, empty_home: Path) 
     assert TASK not in usage(shop, "--json").stdout
 
 
-@pytest.mark.parametrize("more", [(), ("--prompts",), ("--host", "codex"), ("--all",)])
+@pytest.mark.parametrize(
+    "more", [(), ("--prompts",), ("--host", "codex"), ("--all",), ("--unused",)]
+)
 def test_json_follows_its_schema(shop: Workspace, empty_home: Path, more: tuple[str, ...]) -> None:
     sessions(shop, empty_home, 1, ClaudeCode(str(shop.root), "s0").skill("gone"))
     jsonschema.validate(json.loads(usage(shop, "--json", *more).stdout), SCHEMA)
@@ -111,6 +113,24 @@ def test_a_terminal_groups_what_was_never_used_by_its_source(
     assert not any(line.startswith(("deploy ", "for-codex ")) for line in lines)
     assert "never used, in claude: 2: deploy, invoices" in lines
     assert "3 of 4 skills never fired" in lines
+
+
+def test_unused_lists_the_skills_that_never_fired_with_their_source(
+    shop: Workspace, empty_home: Path
+) -> None:
+    sessions(shop, empty_home, 10)
+    shop.skill("for-codex", "Help with codex.", folder=".agents/skills/for-codex")
+    finished = usage(shop, "--unused")
+    assert list(rows(finished)) == ["pdf-forms", "deploy", "invoices"]
+    assert {row[-1] for row in rows(finished).values()} == {"claude"}
+    assert "3 of 4 skills never fired\n" in finished.stderr
+    assert list(rows(usage(shop, "--unused", "--limit", "1"))) == ["pdf-forms"]
+    found = json.loads(usage(shop, "--unused", "--json").stdout)
+    assert [(one["name"], one["source"]) for one in found["skills"]] == [
+        (name, "claude") for name in ("pdf-forms", "deploy", "invoices")
+    ]
+    lines = at_terminal(shop, "usage", *SINCE, "--unused").plain
+    assert ["deploy", *["0"] * 7, "never", "claude"] in [line.split() for line in lines]
 
 
 def test_of_two_skills_with_one_name_the_folder_tells_which_fired(

@@ -250,8 +250,8 @@ def test_json_follows_its_schema(arguments: tuple[str, ...], which: Metier) -> N
     follows("which", found)
     assert found["task"] == arguments[0]
     assert ("expectation" in found) is ("--expect" in arguments)
-    comes = found["named"] or any(one["comes"] for one in found["cards"])
-    assert ran.code == (0 if comes else 1)
+    fits = found["named"] or any(one["injected"] for one in found["cards"])
+    assert ran.code == (0 if fits else 1)
 
 
 def test_json_of_each_line_is_a_list(which: Metier) -> None:

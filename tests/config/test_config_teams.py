@@ -39,9 +39,19 @@ def test_teams_count_in_an_untrusted_workspace_and_are_no_power(tmp_path: Path) 
     assert power_settings(settings.own, str(tmp_path)) == {}
 
 
-@pytest.mark.parametrize("folder", ["/srv/a", "../a", "a/../../b", "~/a", ".", ""])
-def test_a_folder_outside_the_workspace_is_rejected(tmp_path: Path, folder: str) -> None:
-    with pytest.raises(ConfigError, match="a folder inside the workspace") as caught:
+@pytest.mark.parametrize(
+    ("folder", "message"),
+    [
+        *((folder, "is outside of the workspace") for folder in ("/srv/a", "../a", "~/a")),
+        ("a/../../b", "is outside of the workspace"),
+        (".", "must be named after a folder inside the workspace"),
+        ("", "must be named after a folder inside the workspace"),
+    ],
+)
+def test_a_folder_outside_the_workspace_is_rejected(
+    tmp_path: Path, folder: str, message: str
+) -> None:
+    with pytest.raises(ConfigError, match=message) as caught:
         teams(tmp_path, f'[teams."{folder}"]\n')
     assert caught.value.where == str(tmp_path / "metier.toml")
 

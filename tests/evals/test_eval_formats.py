@@ -360,9 +360,20 @@ JSON = st.recursive(
     ),
     max_leaves=20,
 )  # fmt: skip
+EXPECTED = st.sampled_from([
+    {"nothing": True}, {"skills": ["pdf"]}, {"skills": []}, {"not_skills": ["pdf"]},
+    {"agents": ["a"]}, {"should_trigger": True}, {"most": 1}, {"nothing": False},
+])  # fmt: skip
+TASKS = st.builds(
+    lambda task, expected, more: {**more, "task": task, **expected},
+    st.text("ab ", max_size=3),
+    EXPECTED,
+    st.just({}) | st.dictionaries(st.sampled_from(["tags", "query", "cards"]), JSON, max_size=1),
+)
+FILES = st.lists(TASKS | JSON, max_size=3)
 
 
-@given(JSON, st.sampled_from(["", "pdf"]))
+@given(JSON | FILES | FILES.map(lambda rows: {"cases": rows}), st.sampled_from(["", "pdf"]))
 def test_any_json_gives_cases_or_problems_and_never_a_crash(value: Any, skill: str) -> None:
     try:
         found = read(value, skill=skill)

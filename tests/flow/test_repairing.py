@@ -2,12 +2,13 @@
 
 from collections import Counter
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from metier.core.text import words
 from metier.flow.entries import lint_text
-from metier.flow.repairing import Naming, is_repairable, quick_fix, repair_text
+from metier.flow.repairing import Naming, is_repairable, quick_fix, repair_text, why_left
 from metier.values.files import Found
 from metier.values.outcomes import Issue
 from soak import examples
@@ -93,3 +94,28 @@ def test_a_safe_repair_keeps_the_body_and_what_a_lenient_reader_read(raw: bytes)
         texts_now = " ".join(str(now).split())
         nested = key in unread and isinstance(now, (dict, list))
         assert nested or texts_now == " ".join(str(value).split()) or (key, value) == ("name", None)
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "reason"),
+    [
+        ("# Charts\n\n## Empty\n", "FM101", "metier has no repair for this case"),
+        (
+            "name: charts\ndescription: [\n\nDraw one chart.\n",
+            "FM101",
+            "its repair would cause FM103, not valid YAML: ",
+        ),
+        (
+            "---\nname: charts\ndescription: Draw.\n<<<<<<< one\nmetadata:\n  a: b\n=======\n---\n",
+            "FM103",
+            "its repair would not remove it",
+        ),
+    ],
+)
+def test_a_finding_that_stays_says_what_its_repair_would_do(
+    text: str, code: str, reason: str
+) -> None:
+    raw = text.encode()
+    issue = next(one for one in lint_text(FOUND, raw)[1] if one.code == code)
+    assert repair_text(FOUND, raw, lambda one: one.code == code, Naming("charts")) is None
+    assert why_left(FOUND, raw, issue).startswith(reason)

@@ -53,6 +53,19 @@ def test_a_changed_skill_is_used_with_a_notice_until_it_is_reviewed(shop: Shop) 
     assert shop.standing("deploy") == ACTIVE
 
 
+def test_which_says_that_a_skill_changed_since_its_review(shop: Shop) -> None:
+    shop.team.skill("deploy", "Deploy the blue kiosk to production.")
+    shop.standing("deploy")
+    shop.team.skill("deploy", "Deploy the blue kiosk to production.", body="Do it twice.")
+    with shop.catalog() as catalog:
+        found = catalog.which("deploy the blue kiosk to production")
+        assert found.notes == ["changed since review: 'deploy': metier diff"]
+        assert not catalog.which("something else entirely").notes
+    shop.accept("deploy")
+    with shop.catalog() as catalog:
+        assert not catalog.which("deploy the blue kiosk to production").notes
+
+
 GAINS = {
     "a script": lambda shop: shop.team.write("skills/deploy/run.sh", "echo\n"),
     "an executable": lambda shop: (shop.team.root / "skills/deploy/notes").chmod(0o755),
@@ -194,7 +207,7 @@ def test_a_held_skill_is_not_listed_ranked_resolved_or_read(shop: Shop) -> None:
         assert catalog.row("skill", "deploy").is_held
         assert not catalog.which("deploy the shop", everything=False).skills
         assert catalog.names("skill") == []
-        assert catalog.skills_called("deploy") == []
+        assert catalog.skills_by_name("deploy") == []
         assert catalog.capabilities() == []
         assert catalog.providers("shop-deploy") == []
         assert "deploy::" not in json.dumps(catalog.resolve(["shop-deploy"]).report)

@@ -383,9 +383,9 @@ def test_a_skill_is_meant_by_its_name_its_folder_or_its_path(workspace: Workspac
             "skills/tables-of-pdf",
             "skills/tables-of-pdf/SKILL.md",
         ):
-            assert catalog.skill_meant(meant).name == "pdf-tables"
+            assert catalog.find_skill(meant).name == "pdf-tables"
         with pytest.raises(NotFoundError, match="no skill is called 'tables'"):
-            catalog.skill_meant("tables")
+            catalog.find_skill("tables")
 
 
 def test_a_skill_that_is_no_candidate_gets_its_true_reasons(workspace: Workspace) -> None:

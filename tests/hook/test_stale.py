@@ -425,22 +425,7 @@ def test_of_many_hooks_at_once_one_has_the_catalog_refreshed(
 # The real one
 
 
-def has_refresh(hooks: Hooks) -> bool:
-    """Whether `metier refresh --background` is there; a wrong use of the command ends with 2."""
-    finished = subprocess.run(
-        [sys.executable, "-m", "metier", "refresh", "--background", "--root", str(hooks.root)],
-        capture_output=True,
-        cwd=hooks.home,
-        env={**os.environ, **hooks.environ},
-        timeout=120,
-        check=False,
-    )
-    return finished.returncode != 2
-
-
 def test_a_new_skill_is_named_after_the_refresh_that_a_hook_has_asked_for(filled: Hooks) -> None:
-    if not has_refresh(filled):
-        pytest.skip("there is no 'metier refresh --background' yet")
     add_skill(filled)
     request = filled.asked("codex", "tables in a CSV")
     for _ in range(TRIES):

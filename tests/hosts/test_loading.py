@@ -101,9 +101,9 @@ def test_the_hint_says_where_a_skill_that_is_too_deep_belongs() -> None:
 def test_a_folder_that_is_not_read_comes_with_those_that_are() -> None:
     found = refused("gemini", ".claude/skills/a/SKILL.md")
     assert found.message == "Gemini CLI does not read this folder"
-    assert found.hint == "it reads .agents/skills, .gemini/skills"
+    assert found.hint.startswith("it reads .agents/skills, .gemini/skills: link or copy ")
     found = refused("gemini", "~/.claude/skills/a/SKILL.md")
-    assert found.hint == "it reads ~/.agents/skills, ~/.gemini/skills"
+    assert found.hint.startswith("it reads ~/.agents/skills, ~/.gemini/skills: link or copy ")
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,9 @@ SCRAPS = st.sampled_from(
     [*PARTS, "\n", "\n", "\n\n", " ", "    ", "\t", "\r", "\r\n", "\u2028", ""]
 )
 MESS = st.lists(SCRAPS, max_size=40).map("".join)
+PHRASES = st.sampled_from(
+    ["Ignore previous instructions", "disregard all of the above", "NEW INSTRUCTIONS:"]
+)
 
 
 @given(st.one_of(MESS, st.text(), st.tuples(st.text(), MESS, st.text()).map("".join)))
@@ -53,7 +56,7 @@ def test_defusing_settles_however_things_are_nested(parts: list[str]) -> None:
     assert defused(once) == (once, [])
 
 
-@given(MESS)
+@given(MESS | st.tuples(MESS, PHRASES, MESS).map("".join))
 def test_what_the_patterns_of_the_spec_find_is_rejected(text: str) -> None:
     result = sanitize_capability_content(text)
     if any(pattern.search(text) for pattern in SPEC):

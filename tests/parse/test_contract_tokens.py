@@ -224,6 +224,10 @@ def test_even_odd_tokens_and_values_survive_the_way_there_and_back(contract: Con
 PARTS = ["DCI/1", "^strict", "^best-effort", " ", "P(", "A(", "Pol(", "X(", ")", "(", ",", "=",
          "\\", "a", "k=v", "é", "\n", "\0", "\ud800"]  # fmt: skip
 noise = st.lists(st.sampled_from(PARTS), max_size=25).map("".join)
+CLAUSES = ["P(a)", "P( b , c )", "E(Web_Search)", "R(a\\,b)", "X(y)", "A(k=v)", "A(k=v w)",
+           "A(k=\\=)", "A(k=v,k=w)", "A(é=\\v)", "Pol(min-total-score=0.5)"]  # fmt: skip
+clauses = st.lists(st.sampled_from(CLAUSES), max_size=6).map(" ".join)
+behind_a_clause = (noise | clauses).map(lambda text: f"DCI/1 P(a) {text}")
 
 
 def contract_or_none(text: str, mode: Mode | None) -> Contract | None:
@@ -239,7 +243,7 @@ def contract_or_none(text: str, mode: Mode | None) -> Contract | None:
     return None
 
 
-@given(st.one_of(st.text(), noise, noise.map(lambda text: f"DCI/1 P(a) {text}")))
+@given(st.one_of(st.text(), noise, behind_a_clause))
 @examples(150)
 def test_any_text_gives_a_contract_or_a_contract_error(text: str) -> None:
     lenient = contract_or_none(text, "best-effort")
@@ -252,7 +256,7 @@ def test_any_text_gives_a_contract_or_a_contract_error(text: str) -> None:
         assert all(0 <= doubt.position < len(text) for doubt in lenient.doubts)
 
 
-@given(noise.map(lambda text: f"DCI/1 P(a) {text}"))
+@given(behind_a_clause)
 @examples(75)
 def test_the_canonical_text_of_whatever_was_read_is_a_fixed_point(text: str) -> None:
     contract = contract_or_none(text, "best-effort")

@@ -157,15 +157,17 @@ def test_a_function_that_cannot_be_used_fails_before_anything_is_sent(
     assert raised.value.where == "tools.price"
 
 
-def test_a_file_of_the_workspace_never_hides_an_installed_module(shop: Workspace) -> None:
-    shop.write("src/json/__init__.py", "raise RuntimeError('hidden')\n")
-    _settings(shop, function="json.tool:main")
+def test_a_file_of_the_workspace_never_hides_an_installed_module(
+    shop: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(sys.modules, "colorsys", raising=False)
+    shop.write("src/colorsys.py", "def rgb_to_hsv(): ...\n")
+    _settings(shop, function="colorsys:rgb_to_hsv")
     shop.trust()
     with Catalog.open(shop.root) as catalog:
         catalog.refresh()
         catalog.agency.tools.load_functions(["price"])
-    assert "hidden" not in str(sys.modules["json.tool"])
-    assert str(shop.root) not in str(sys.modules["json.tool"].__file__)
+    assert not str(sys.modules["colorsys"].__file__).startswith(str(shop.root))
 
 
 @pytest.mark.parametrize(

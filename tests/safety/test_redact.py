@@ -2,7 +2,7 @@
 
 import pytest
 
-from metier.safety.redact import redacted
+from metier.safety.redact import redacted, without_tokens
 
 KEY = "-----BEGIN RSA PRIVATE KEY-----\nMIIEow\n-----END RSA PRIVATE KEY-----"
 
@@ -59,3 +59,11 @@ def test_what_says_who_you_are_is_removed(text: str, expected: str) -> None:
 )
 def test_other_text_stays(text: str) -> None:
     assert redacted(text, home="/") == text
+
+
+def test_a_message_loses_tokens_and_keeps_its_words() -> None:
+    told = (
+        f"no skill is called 'ghp_0123456789abcdefghij' or {KEY}; a@example.org, sk-learn-helpers"
+    )
+    kept = "no skill is called '[secret]' or [secret]; a@example.org, sk-learn-helpers"
+    assert without_tokens(told) == kept

@@ -10,6 +10,7 @@ from cli.printed import run_here
 from cli.terminals import at_terminal, piped
 from conftest import Workspace, trust
 from mcp_served import called, data_of
+from metier.cli import run
 from metier.cli.mcp import opened
 from metier.cli.session import Session
 from metier.mcp.serve import serving
@@ -118,3 +119,17 @@ def test_no_answer_of_a_tool_of_the_server_has_a_secret(shop: Workspace) -> None
             told = json.dumps(data_of(called(server, name, args)))
             assert SECRET not in told
             assert "[secret]" in told
+
+
+@pytest.mark.parametrize("secret", [SECRET, "sk-ant-api03-0123456789abcdef"])
+@pytest.mark.parametrize(
+    "command",
+    [("show", "{}"), ("{}",), ("show", "skill", "{}"), ("list", "--limit", "{}"), ("lint", "--{}")],
+)
+def test_a_mistyped_argument_that_is_a_secret_is_not_repeated(
+    shop: Workspace, command: tuple[str, ...], secret: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["--root", str(shop.root), *(part.format(secret) for part in command)]) == 2
+    told = capsys.readouterr().err
+    assert secret not in told
+    assert "[secret]" in told

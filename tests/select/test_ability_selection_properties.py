@@ -20,7 +20,8 @@ IDS = "abcdefg"
 WORDS = ["go", "ci", "review", "clean", "code", "straße", "検索", "日本語"]
 texts = st.lists(st.sampled_from(WORDS), max_size=4).map(" ".join)
 agents = st.lists(st.sampled_from(["coder", "writer", "*"]), max_size=1).map(tuple)
-links = st.lists(st.sampled_from([*IDS, "ghost"]), max_size=2).map(tuple)
+linked = st.sampled_from([*IDS, "ghost"])
+links = (st.lists(linked, max_size=1) | st.lists(linked, max_size=2)).map(tuple)
 abilities = st.builds(
     Ability,
     ability_id=st.sampled_from(IDS),
@@ -47,14 +48,16 @@ class Case(NamedTuple):
 
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
-    known = draw(st.lists(abilities, max_size=7, unique_by=lambda one: one.id))
+    fewest = draw(st.sampled_from([0, 6]))
+    known = draw(st.lists(abilities, min_size=fewest, max_size=7, unique_by=lambda one: one.id))
     names = [one.id for one in known]
-    core = draw(st.lists(st.sampled_from(names), max_size=3, unique=True)) if names else []
+    most = draw(st.sampled_from([0, 3])) if names else 0
+    core = draw(st.lists(st.sampled_from(names), max_size=most, unique=True)) if most else []
     options = {
         "agent": draw(st.sampled_from([None, "coder"])),
         "core": core,
-        "limit": draw(st.sampled_from([None, 0, 1, 2, 3, 10])),
-        "min_signal": draw(st.sampled_from([None, 0, 2, 10, 12])),
+        "limit": draw(st.sampled_from([None, None, 0, 1, 2, 3, 10])),
+        "min_signal": draw(st.sampled_from([None, None, 0, 2, 10, 12])),
     }
     return Case(known, draw(texts), options)
 

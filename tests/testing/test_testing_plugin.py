@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from metier import Agent, ModelError
+from metier import Agent, ModelError, NotFoundError
 from metier.testing import (
     CassetteError,
     Message,
@@ -53,7 +53,7 @@ def test_sums(metier_workspace, metier_cassette):
     result = catalog.run_sync(agent, "sum of 1 and 2", model=metier_cassette(live))
     assert result.success, result.errors[0].message
     assert result.output.endswith(": 3")
-    assert_injected(result, "arithmetic")
+    assert_injected(catalog, result, "arithmetic")
     print("ASKED", len(asked))
 
 
@@ -229,15 +229,29 @@ def test_an_assertion_on_skills_says_what_fired_and_why(shop: Workspace) -> None
 def test_an_assertion_on_text_looks_into_injections_and_runs(shop: Workspace) -> None:
     catalog = shop.catalog()
     injection = catalog.inject("write a letter")
-    assert_injected(injection, "style")
-    assert_not_injected(injection, "other")
-    with pytest.raises(AssertionError, match="other should be injected, but style was"):
-        assert_injected(injection, "other")
+    assert_injected(catalog, injection, "style")
+    assert_not_injected(catalog, injection, "pdf-tables")
+    with pytest.raises(AssertionError, match="pdf-tables should be injected, but style was"):
+        assert_injected(catalog, injection, "pdf-tables")
     agent = Agent("clerk", "Writes letters.", more={"abilities": {"core": ["style"]}})
     result = catalog.run_sync(agent, "write a letter", model=ScriptedModel(["Dear"]))
-    assert_injected(result, "style")
+    assert_injected(catalog, result, "style")
     with pytest.raises(AssertionError, match="style should not be injected"):
-        assert_not_injected(result, "style")
+        assert_not_injected(catalog, result, "style")
+    shop.close()
+
+
+def test_an_assertion_fails_for_a_name_that_no_document_has(shop: Workspace) -> None:
+    catalog = shop.catalog()
+    injection = catalog.inject("write a letter")
+    for call, meant in (
+        (lambda: assert_not_injected(catalog, injection, "stile"), "style"),
+        (lambda: assert_injected(catalog, injection, "style", "stile"), "style"),
+        (lambda: assert_which(catalog, "x", "pdf-tables", "pdf-table"), "pdf-tables"),
+    ):
+        with pytest.raises(NotFoundError) as caught:
+            call()
+        assert caught.value.hint == f"did you mean '{meant}'?"
     shop.close()
 
 
@@ -259,7 +273,9 @@ def test_two_workspaces_with_the_same_files_inject_the_same_text(tmp_path: Path)
 
 
 def test_a_failed_assertion_shows_the_line_of_the_test(metier_workspace: Workspace) -> None:
+    metier_workspace.ability("style", "Write short sentences.")
+    catalog = metier_workspace.catalog()
     with pytest.raises(AssertionError) as caught:
-        assert_injected(metier_workspace.catalog().inject("x"), "nobody")
+        assert_injected(catalog, catalog.inject("x", limit=0), "style")
     shown = [entry.name for entry in caught.traceback.filter(caught)]
     assert shown == ["test_a_failed_assertion_shows_the_line_of_the_test"]

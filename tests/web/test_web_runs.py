@@ -4,16 +4,18 @@ import asyncio
 import json
 import re
 import signal
+import sqlite3
 import subprocess
 import urllib.request
 from collections.abc import AsyncGenerator, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any
 
 import pytest
 
 from cli.run_workspace import SETTINGS, Agents, agents, delegate, eventually, prompt, tool
+from conftest import state_of as state_folder
 from conftest import trust
 from mcp_served import METIER, environment
 from metier.flow.run_plan import base_id
@@ -225,8 +227,10 @@ def test_a_failed_run_is_resumed_and_forked_by_its_forms(agents: Agents) -> None
         fork_id = answer.headers["location"].partition("id=")[2]
         assert fork_id != run_id
         eventually(lambda: state_of(made, fork_id) == "succeeded")
-        forked = run_of(made, fork_id)["run"]
-        assert (forked["input"], forked["forkedFrom"]) == ({"n": 2}, checkpoint)
+        forked = run_of(made, fork_id)
+        assert (forked["run"]["input"], forked["run"]["forkedFrom"]) == ({"n": 2}, checkpoint)
+        assert [one["stepId"] for one in forked["timeline"]["bars"]] == ["b"]
+        assert "1 step taken from the checkpoint" in made.page("/run", id=fork_id)
         assert agents.calls() == ["a"]
 
 
@@ -275,6 +279,9 @@ def test_a_run_is_live_until_it_ends_and_is_resumed_after_a_crash(agents: Agents
         assert '"isOver": true' in told
         found = run_of(made, run_id)
         assert (found["isAbandoned"], found["mayResume"]) == (True, True)
+        assert states_of(made)["b"] == "interrupted"
+        planned = {one["stepId"]: one["state"] for [one] in found["plan"]["layers"]}
+        assert planned == {"a": "succeeded", "b": "interrupted", "c": None}
         page = made.page("/run", id=run_id)
         assert "Its process ended before the run did" in page
         assert '<span class="badge bad">interrupted</span>' in page.partition('id="step-b"')[2]
@@ -285,6 +292,29 @@ def test_a_run_is_live_until_it_ends_and_is_resumed_after_a_crash(agents: Agents
         assert '"state": "succeeded", "isOver": true' in events.result(60)
         assert state_of(made, run_id) == "succeeded"
         assert agents.calls() == ["a", "b", "b", "c"]
+
+
+def test_a_pending_run_that_nothing_continues_says_so(agents: Agents) -> None:
+    agents.agent("one", tool("a"))
+    agents.metier("run", "one", "x")
+    why = json.dumps({"code": "RUN_INTERRUPTED", "message": "it ended", "retryable": False})
+    with closing(sqlite3.connect(state_folder(agents.root) / "runs.db")) as connection, connection:
+        connection.execute("UPDATE run SET state = 'pending', finished = NULL, failure = ?", (why,))
+        connection.execute("UPDATE step SET state = 'running', step_index = NULL, finished = NULL")
+    with shown(agents) as made:
+        page = made.page("/run", id="last")
+        assert page.count('<span class="badge bad">interrupted</span>') == 2
+        assert "Its process ended before the run did" in page
+        assert 'badge warn">' not in page
+        with (
+            closing(sqlite3.connect(state_folder(agents.root) / "runs.db")) as connection,
+            connection,
+        ):
+            connection.execute("UPDATE run SET failure = NULL")
+        page = made.page("/run", id="last")
+        assert '<span class="badge warn">pending</span>' in page
+        assert "No process works on it." in page
+        assert ">Resume</button>" in page
 
 
 @pytest.mark.slow

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -20,7 +20,7 @@ from metier.core.process import (
     without_garbage_collection,
 )
 from metier.core.text import printable
-from metier.errors import MetierError, TrustError, UsageError
+from metier.errors import ConfigError, MetierError, TrustError, UsageError
 
 COMMANDS = {
     "demo": "Show what metier does, on a bundled example.",
@@ -72,16 +72,26 @@ MOVED = {
 }
 """Names of the last version."""
 MEANT = {
+    "abilities": ("list abilities",),
+    "agents": ("list agents",),
+    "cards": ("list cards",),
     "check": ("lint",),
+    "clean": ("state prune",),
+    "delete": ("disable",),
+    "describe": ("show",),
     "find": ("which", "list --search"),
+    "fix": ("lint --fix",),
     "help": ("--help",),
+    "info": ("show",),
     "install": ("hook install", "mcp install"),
     "logs": ("hook stats decisions",),
     "ls": ("list",),
     "remove": ("hook uninstall", "mcp uninstall"),
     "search": ("which", "list --search"),
     "open": ("web",),
+    "prune": ("state prune",),
     "serve": ("mcp", "web"),
+    "skills": ("list",),
     "status": ("doctor",),
     "suggest": ("which",),
     "sync": ("refresh",),
@@ -90,6 +100,7 @@ MEANT = {
     "uninstall": ("hook uninstall", "mcp uninstall"),
     "update": ("refresh",),
     "validate": ("lint",),
+    "version": ("--version",),
 }
 """What other programs call a command → what it is called here."""
 _NO_COMMAND = dict.fromkeys(
@@ -246,14 +257,15 @@ def _leave_closed_pipe() -> int:
 def _report(error: Exception, arguments: Sequence[str]) -> int:
     """Print an error and return the exit code."""
     if isinstance(error, MetierError):
-        _print_error(error.message, error.code, error.where, _hint_of(error))
+        _print_error(error.message, error.code, _where(error), _hint_of(error))
         return error.exit_code
     if isinstance(error, click.ClickException):
         named = [one for one in arguments if one in COMMANDS][:1]
         context = getattr(error, "ctx", None)
         inner = context.command_path if context is not None and context.parent else ""
         path = inner or " ".join(("metier", *named))
-        _print_error(usage_message(error), "USAGE", "", usage_hint(error, path))
+        known = _secrets_of(context)
+        _print_error(known(usage_message(error)), "USAGE", "", known(usage_hint(error, path)))
         return 2
     if isinstance(error, OSError):
         where = error.filename if isinstance(error.filename, str) else ""
@@ -268,6 +280,27 @@ def _report(error: Exception, arguments: Sequence[str]) -> int:
         return 1
     _print_error(f"{type(error).__name__}: {error}", "INTERNAL", "", "-v shows where it happened")
     return 1
+
+
+def _secrets_of(context: click.Context | None) -> Callable[[str], str]:
+    """What removes the secrets of the workspace's settings from a text."""
+    from metier.cli.session import Session  # wrong usage of a command that was not loaded
+
+    root = context.find_root().params.get("root") if context is not None else None
+    session = Session(root, quiet=True)
+    try:
+        session.config()
+    except (MetierError, OSError):
+        return str
+    return session.redactor.text
+
+
+def _where(error: MetierError) -> str:
+    if not isinstance(error, ConfigError):
+        return error.where
+    from metier.config.setting_lines import where_with_line  # few settings are wrong
+
+    return where_with_line(error)
 
 
 def _hint_of(error: MetierError) -> str:
@@ -292,6 +325,9 @@ def _can_print() -> bool:
 
 
 def _print_error(message: str, code: str, where: str, hint: str) -> None:
+    from metier.safety.redact import without_tokens  # what went wrong may be a secret
+
+    message, where, hint = map(without_tokens, (message, where, hint))
     colour = colour_wanted()
     title = click.style("error:", fg="red", bold=True)
     click.echo(f"{title} {printable(' '.join(message.split()))} ({code})", err=True, color=colour)

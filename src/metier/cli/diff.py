@@ -21,7 +21,7 @@ def command(session: Session, skill: str | None) -> None:
     with session.catalog() as catalog:
         reviews = catalog.reviews
         if skill is not None:
-            known = [reviews.named(catalog.skills_meant(skill), skill)]
+            known = [reviews.named(catalog.find_skills(skill), skill)]
         else:
             known = list(reviews.all())
         shown = [one for one in known if skill is not None or one.state != "same"]

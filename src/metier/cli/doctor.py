@@ -3,10 +3,11 @@
 import os
 import platform
 import sqlite3
+import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, redirect_stdout
 from typing import TYPE_CHECKING, get_args
 
 import click
@@ -21,6 +22,7 @@ from metier.cli.session import Session, counted, metier_command
 from metier.cli.shown_paths import ShownPaths, which_and_why
 from metier.config import Config
 from metier.config.owners import is_tracked
+from metier.config.setting_lines import where_with_line
 from metier.config.tokens import token_counter
 from metier.errors import ConfigError, MetierError
 from metier.flow.boundary import Boundary
@@ -108,8 +110,13 @@ def _checks(session: Session) -> Iterator[Check]:
             yield from _catalog(session, catalog)
         yield from _hooks(session)
     except MetierError as error:
-        where = f" ({error.where})" if error.where else ""
-        yield Check(error.code, "error", f"{error.message}{where}", error.hint)
+        yield _of_error(error, error.code)
+
+
+def _of_error(error: MetierError, name: str) -> Check:
+    place = where_with_line(error) if isinstance(error, ConfigError) else error.where
+    where = f" ({place})" if place else ""
+    return Check(name, "error", f"{error.message}{where}", error.hint)
 
 
 def _settings(config: Config) -> Iterator[Check]:
@@ -123,8 +130,7 @@ def _settings(config: Config) -> Iterator[Check]:
         try:
             check(config)
         except ConfigError as error:
-            where = f" ({error.where})" if error.where else ""
-            yield Check("settings", "error", f"{error.message}{where}", error.hint)
+            yield _of_error(error, "settings")
     mode, known = os.environ.get("METIER_CAPABILITIES"), get_args(RolloutMode)
     if mode and mode not in known:
         detail = f"METIER_CAPABILITIES is '{mode}', which hooks treat as monitor"
@@ -166,11 +172,25 @@ def _catalog(session: Session, catalog: Catalog) -> Iterator[Check]:
         detail = f"{ShownPaths(catalog)(issue.path)}:{issue.line}: {issue.message}"
         yield Check(issue.code, "warning", detail, issue.hint)
     yield _findings(catalog)
+    yield from _functions(catalog)
     if catalog.room is not None and catalog.room.info(RUNS_FILE) is not None:
         yield _runs(catalog.agency)
     yield from _outcomes(catalog)
     yield from _old_state(catalog)
     yield from shared_checks(catalog)
+
+
+def _functions(catalog: Catalog) -> Iterator[Check]:
+    """The functions that the settings name as tools; imported only if the workspace is trusted."""
+    named = [one.name for one in catalog.config.tools.commands if one.function]
+    if not named or not catalog.trust.is_trusted:
+        return
+    with redirect_stdout(sys.stderr):  # what their modules print is no data
+        errors = catalog.agency.tools.function_errors()
+    for error in errors:
+        yield Check("tools", "error", error.message, error.hint)
+    if not errors:
+        yield Check("tools", "ok", f"{counted(len(named), 'function')} can be imported")
 
 
 def _outcomes(catalog: Catalog) -> Iterator[Check]:
@@ -249,8 +269,7 @@ def _runs(agency: "Agency") -> Check:
     """The runs on this machine, also when others are shared."""
     with closing(agency.local_store()) as store:
         if damage := store.damage():
-            hint = "keep a copy and remove the file: agents start without the runs in it"
-            return Check("runs", "error", f"{store.path}: {damage}", hint)
+            return Check("runs", "error", f"{store.path}: {damage}", store.if_damaged)
         store.recover(time.time())
         size = os.path.getsize(store.path) / 1_000_000
         ((kept, pending),) = store.rows("SELECT count(*), total(state = 'pending') FROM run")

@@ -25,6 +25,7 @@ _TITLES: dict[State, str] = {
     "elsewhere": "in a folder that it does not read",
     "loads": "loads",
 }
+_LOADED: tuple[State, ...] = ("never-shown", "twice", "loads")
 _COLOURS: dict[State, str] = {"does-not-load": "red", "loads": "green"}
 
 
@@ -41,17 +42,30 @@ def check_host(session: Session, host: str, limit: int) -> int:
 
 def _lines(title: str, found: Sequence[Verdict], limit: int) -> Iterator[str]:
     home = user_home(os.environ)
-    yield click.style(f"{title}: {counted(len(found), 'skill')}", bold=True)
+    loaded = sum(one.state in _LOADED for one in found)
+    yield click.style(f"{title} loads {loaded:,} of {counted(len(found), 'skill')}", bold=True)
     for state in ORDER:
         group = [one for one in found if one.state == state]
         if not group:
             continue
         yield click.style(f"{_TITLES[state]} ({len(group):,})", fg=_COLOURS.get(state, "yellow"))
-        for one in group[:limit]:
-            hint = f" ({one.hint})" if one.hint else ""
-            yield flowed_here(words(f"{_shown(one, home)}: {one.message}{hint}"), 4, "  ")
+        yield from _reasons(group[:limit], home)
         if len(group) > limit:
             yield f"  and {len(group) - limit:,} more: --limit {len(group)} shows all"
+
+
+def _reasons(group: Sequence[Verdict], home: str) -> Iterator[str]:
+    """Each skill with its reason; a reason that several share is given once, above them."""
+    by_reason: dict[str, list[str]] = {}
+    for one in group:
+        reason = one.message + (f" ({one.hint})" if one.hint else "")
+        by_reason.setdefault(reason, []).append(_shown(one, home))
+    for reason, paths in by_reason.items():
+        if len(paths) == 1:
+            yield flowed_here(words(f"{paths[0]}: {reason}"), 4, "  ")
+            continue
+        yield flowed_here(words(f"{reason}:"), 4, "  ")
+        yield from (f"    {path}" for path in paths)
 
 
 def _shown(verdict: Verdict, home: str) -> str:

@@ -12,7 +12,7 @@ from metier.cli.lint_summary import summary
 from metier.cli.session import Session, counted, metier_command
 from metier.cli.shown_paths import shown_file
 from metier.config import Config
-from metier.core.nearest import did_you_mean
+from metier.core.nearest import nearest_few
 from metier.core.paths import is_inside
 from metier.errors import UsageError
 from metier.flow.boundary import untrusted_error
@@ -141,7 +141,11 @@ def _named_files(session: Session, options: LintOptions) -> list[str]:
     else:
         with click.open_file(options.files_from or "", "rb") as file:
             raw = file.read()
-    return listed_files(raw)
+    files = listed_files(raw)
+    if missing := sum(not os.path.lexists(file) for file in files):
+        verb = "does" if missing == 1 else "do"
+        session.note(f"{missing:,} of {counted(len(files), 'listed path')} {verb} not exist")
+    return files
 
 
 def _codes(values: tuple[str, ...]) -> tuple[str, ...]:
@@ -174,7 +178,7 @@ def _owned(session: Session, owner: str) -> Owned:
         raise UsageError(message, where=session.workspace(), hint=hint)
     owners = Owners(text)
     if owner not in (known := owners.names()):
-        hint = did_you_mean(owner, known, f"known: {', '.join(known)}")
+        hint = nearest_few(owner, known, "owner")
         raise UsageError(f"there is no owner '{owner}' in CODEOWNERS", hint=hint)
     return lambda path: owner in owners.of(path)
 
@@ -197,11 +201,10 @@ def _without_known(
         return _hiding(session, baseline, options.baseline).unknown(reported)
     baseline = Baseline.read(options.baseline)
     new = _hiding(session, baseline, options.baseline).unknown(reported)
-    parts = [f"{counted(len(reported) - len(new), 'known finding')} hidden ({options.baseline})"]
-    gone = baseline.fixed(reported, linter.is_checked)
-    if gone:
-        parts.append(f"{counted(gone, 'listed finding')} fixed: --write-baseline drops them")
-    session.note_wrapped("; ".join(parts))
+    if hidden := len(reported) - len(new):
+        session.note(f"{counted(hidden, 'known finding')} hidden ({options.baseline})")
+    if gone := baseline.fixed(reported, linter.is_checked):
+        session.note(f"{counted(gone, 'listed finding')} fixed: --write-baseline drops them")
     if shown := len(new) - len(baseline.unknown(reported)):
         findings = f"{counted(shown, 'security finding')} of it reported anyway"
         session.note_wrapped(f"{findings}: a workspace that is not trusted hides none")

@@ -1,5 +1,6 @@
 """`metier list`"""
 
+import shlex
 import shutil
 import sys
 from typing import Any
@@ -10,8 +11,10 @@ from click.shell_completion import CompletionItem
 from metier.catalog import Catalog
 from metier.cli.layout import one_line, terminal_width, wrapped
 from metier.cli.session import Session, complete_from, complete_names, metier_command
+from metier.cli.shared_options import KindError
 from metier.cli.shown_paths import row_json
-from metier.core.nearest import did_you_mean
+from metier.core.arguments import check_known
+from metier.core.nearest import nearest
 from metier.errors import UsageError
 from metier.values.agents import STANDARD
 from metier.values.documents import Ability
@@ -27,11 +30,20 @@ def _complete(_ctx: Any, _parameter: Any, incomplete: str) -> list[CompletionIte
     return [CompletionItem(word) for word in PLURAL.values() if word.startswith(incomplete)]
 
 
+class _KindChoice(click.Choice[str]):
+    """A kind; for any other word, the error says how to search for it."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value not in self.choices and not nearest(value, self.choices):
+            raise KindError.unknown(value, f"metier list --search {shlex.quote(value)}")
+        return super().convert(value, param, ctx)
+
+
 @metier_command("list", repeats=True)
 @click.argument(
     "kind",
     default="skills",
-    type=click.Choice(list(KIND_OF)),
+    type=_KindChoice(list(KIND_OF)),
     metavar="[KIND]",
     shell_complete=_complete,
 )
@@ -108,6 +120,8 @@ def command(
             is_filtered = any(value is not None for value in filters)
             where = "match" if is_filtered else f"found below {catalog.workspace}"
             session.note(f"no {PLURAL[wanted]} {where}")
+            if wanted == "skill" and not is_filtered:
+                session.note("hint: a skill is a folder with a SKILL.md: skills/NAME/SKILL.md")
             if left_out := len(catalog.excluded_rows(wanted)):
                 session.note(f"{left_out:,} excluded: metier list {kind} --excluded")
         if wanted == "agent" and all(map(_is_not_standard, catalog.documents("agent"))):
@@ -136,10 +150,8 @@ def _check_team(catalog: Catalog, team: str | None, owner: str | None) -> None:
     teams = catalog.config.teams
     names, owners = {one.name for one in teams}, {one.owner for one in teams if one.owner}
     for what, given, known in (("team", team, names), ("owner", owner, owners)):
-        if given is not None and given not in known:
-            otherwise = f"known: {', '.join(sorted(known))}" if known else "docs/teams.md"
-            hint = did_you_mean(given, sorted(known), otherwise)
-            raise UsageError(f"there is no {what} '{given}'", hint=hint)
+        if given is not None:
+            check_known(what, given, known, "docs/teams.md")
 
 
 def _list_excluded(session: Session, catalog: Catalog, kind: Kind, limit: int | None) -> None:

@@ -95,6 +95,8 @@ def _note_cut(session: Session, found: Overlap, limit: int) -> None:
 
 
 def _nothing(found: Overlap) -> str:
+    if found.skills < 2:
+        return f"there are too few skills to compare: {found.skills}"
     if not found.compared:
         which = counted(found.skills, "skill")
         return f"none of {which} overlaps by {found.least:g} or more: --at-least shows more"

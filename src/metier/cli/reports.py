@@ -128,11 +128,13 @@ def _diff(session: Session, old: str, new: str) -> int:
     Exit code 1 when they differ in more than their id and time.
     """
     with session.catalog() as catalog:
-        found = compare(catalog.report_store.find(old), catalog.report_store.find(new))
+        left, right = catalog.report_store.find(old), catalog.report_store.find(new)
+    found = compare(left, right)
     if session.as_json:
         session.print_json(found)
     elif found["equal"]:
-        session.note("the same, except for id and time")
+        one = f"both are the same report, {left.id}" if left.id == right.id else ""
+        session.note(one or "the same, except for id and time")
     else:
         click.echo("\n".join(_lines(found)))
     return int(not found["equal"])

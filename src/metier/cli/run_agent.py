@@ -17,7 +17,6 @@ from metier.cli.run_live import TURNS, Progress, progress
 from metier.cli.run_queue import check_detached, placement_of, print_detached, queue_options
 from metier.cli.run_view import print_output, state_in_words, summary
 from metier.cli.session import Session, complete_names, metier_command
-from metier.core.nearest import did_you_mean
 from metier.core.process import discard_output
 from metier.core.unread import why_not_json
 from metier.errors import MetierError, StoreError, UsageError
@@ -190,12 +189,8 @@ def consent(
 
 def allow_tools(catalog: Catalog, allowed: Sequence[str]) -> None:
     """Consent to tools in this process. Raises `UsageError` for an unknown one."""
-    agency, commands = catalog.agency, [tool.name for tool in catalog.config.tools.commands]
-    for name in allowed:
-        if not agency.needs_consent(name):
-            hint = did_you_mean(name, commands, f"commands: {', '.join(commands) or '-'}")
-            raise UsageError(f"the settings have no tool '{name}'", hint=hint)
-    agency.consent.update(allowed)
+    commands = [tool.name for tool in catalog.config.tools.commands]
+    catalog.agency.allow(allowed, f"commands: {', '.join(commands) or '-'}")
 
 
 def allowing(names: Iterable[str]) -> str:

@@ -195,7 +195,7 @@ def print_run(
         _print_wrapped("error", f"{run.failure.message} ({run.failure.code}{step})", "red")
         if run.failure.hint:
             _print_wrapped("hint", run.failure.hint)
-    print_steps(session, steps)
+    print_steps(session, run, steps)
     _print_section("warnings", [line for one in steps for line in _warnings(one)])
     _print_section("injected", [line for step in steps for line in _injected(step)])
     _print_section("delegated", [line for one in family.children for line in _tree(one)])
@@ -237,22 +237,22 @@ def usage_in_words(usage: Usage) -> str:
     return ", ".join(filter(None, facts))
 
 
-def print_steps(session: Session, steps: Sequence[StepRecord]) -> None:
+def print_steps(session: Session, run: RunRecord, steps: Sequence[StepRecord]) -> None:
     """Without empty columns on a terminal."""
     if steps:
         click.echo()
     columns = ["step", "state", "tries", "took", "tokens", "cost", "error"]
-    rows = [_step_cells(step) for step in steps]
+    rows = [_step_cells(run, step) for step in steps]
     if sys.stdout.isatty():
         kept = [at for at, _ in enumerate(columns) if any(row[at] for row in rows)]
         columns, rows = [columns[at] for at in kept], [[row[at] for at in kept] for row in rows]
     session.print_table(columns, rows)
 
 
-def _step_cells(step: StepRecord) -> list[str]:
+def _step_cells(run: RunRecord, step: StepRecord) -> list[str]:
     return [
         step.id,
-        step.state,
+        _step_state(run, step),
         str(step.attempts or ""),
         _step_took(step),
         f"{step.usage.tokens:,}" if step.usage.tokens else "",
@@ -261,15 +261,20 @@ def _step_cells(step: StepRecord) -> list[str]:
     ]
 
 
+def _step_state(run: RunRecord, step: StepRecord) -> str:
+    """A step that was running when the process of its run ended is interrupted."""
+    return "interrupted" if step.state == "running" and run.state != "running" else step.state
+
+
 def _step_took(step: StepRecord) -> str:
     if step.duration_ms is None or step.state == "skipped":
         return ""
     return duration(step.duration_ms / 1e3)
 
 
-def print_outputs(steps: Sequence[StepRecord]) -> None:
+def print_outputs(run: RunRecord, steps: Sequence[StepRecord]) -> None:
     for number, one in enumerate(steps):
-        parts = one.state, _step_took(one), tokens(one.usage)
+        parts = _step_state(run, one), _step_took(one), tokens(one.usage)
         facts = ", ".join(filter(None, parts))
         head = f"{click.style(one_line(one.id), bold=True)} ({facts})"
         click.echo(f"\n{head}" if number else head)

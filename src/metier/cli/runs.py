@@ -205,7 +205,7 @@ def _steps(session: Session, wanted: str) -> int:
         return 0
     if not steps:
         session.note(f"run {run.run_id} has no step yet")
-    print_outputs(session.redactor.value(steps))
+    print_outputs(run, session.redactor.value(steps))
     return 0
 
 

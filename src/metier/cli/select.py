@@ -11,7 +11,6 @@ import click
 from metier.catalog import Catalog
 from metier.cli.layout import bar, one_line, packed, wrapped
 from metier.cli.session import Session, complete_names, metier_command
-from metier.core.nearest import did_you_mean
 from metier.errors import UsageError
 from metier.values.agents import STANDARD, AgentMatch, AgentProfile
 from metier.values.selection import AGENTS_SELECTED, LEAST_CONFIDENCE
@@ -159,11 +158,8 @@ def _note_unknown(
     team: str | None,
     exclude: Sequence[str],
 ) -> None:
-    teams = {one.team for one in profiles.values() if one.team}
-    if team is not None and team not in teams:
-        known = f"teams: {', '.join(sorted(teams))}" if teams else "no agent has one"
-        meant = did_you_mean(team, teams, known)
-        session.note(f"warning: no agent is of team '{team}'; {meant}")
+    if team is not None and all(one.team != team for one in profiles.values()):
+        session.note(f"warning: no agent is of team '{team}'")
     for one in exclude:
         if one == STANDARD:
             session.note(f"warning: '{STANDARD}' cannot be excluded")

@@ -1,13 +1,17 @@
 """Shared options, and messages for wrong usage."""
 
 import re
+from collections.abc import Sequence
 
 import click
 
 from metier.core.nearest import nearest, suggestion
+from metier.values.files import KINDS
 
 _QUOTED_OPTION = re.compile(r"'(--?[\w-]+)'")
 _WRONG_CHOICE = re.compile(r"'(.*?)' is not one of ", re.DOTALL)
+_EXTRA = re.compile(r"unexpected extra arguments? \(([^\s)]+)")
+_RANGE = re.compile(r"is not in the range (\S+)<=x<=([^\s.]+)")
 _WORDS = {
     "is not a valid integer range": "is not a whole number",
     "is not a valid integer": "is not a whole number",
@@ -38,6 +42,18 @@ def shared_options() -> list[click.Option]:
     ]
 
 
+class KindError(click.UsageError):
+    """A word in the place of a kind, and the command that was meant."""
+
+    def __init__(self, message: str, meant: str) -> None:
+        super().__init__(message)
+        self.meant = meant
+
+    @classmethod
+    def unknown(cls, word: str, meant: str) -> "KindError":
+        return cls(f"'{word}' is not a kind of document: {', '.join(KINDS)}", meant)
+
+
 def usage_message(error: click.ClickException) -> str:
     """A message of click in our style."""
     if isinstance(error, click.MissingParameter):
@@ -53,10 +69,35 @@ def usage_message(error: click.ClickException) -> str:
 
 def usage_hint(error: click.ClickException, path: str) -> str:
     """The value that was meant, or else where the help of the command at `path` is."""
+    if isinstance(error, KindError):
+        return error.meant
     wanted = _WRONG_CHOICE.match(error.message)
     parameter = error.param if isinstance(error, click.BadParameter) else None
     choices = getattr(parameter.type, "choices", ()) if parameter is not None else ()
-    return suggestion(_nearest_choice(wanted[1], list(choices)) if wanted else "", f"{path} --help")
+    near = _nearest_choice(wanted[1], list(choices)) if wanted else ""
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    pattern = _right_usage(error, context) if context is not None else ""
+    return suggestion(near, f"{path}{pattern}; {path} --help" if pattern else f"{path} --help")
+
+
+def _right_usage(error: click.ClickException, context: click.Context) -> str:
+    """What belongs behind the command instead; empty if only its help says that."""
+    command = context.command
+    if isinstance(error, click.MissingParameter) and error.param is not None:
+        if isinstance(error.param, click.Option):
+            return f" {_called(error.param)} {error.param.make_metavar(context)}"
+        pieces = (part for one in command.params for part in one.get_usage_pieces(context))
+        return "" if getattr(error.param.type, "choices", ()) else " ".join(["", *pieces])
+    message = error.message.lower()
+    if isinstance(command, click.Group) and context.parent and "command" in message:
+        return f" {'|'.join(command.list_commands(context))}"
+    extra = _EXTRA.search(error.message)
+    takers = [one for one in command.params if extra and extra[1] in _choices_of(one)]
+    return f" {_called(takers[0])} {extra[1]}" if extra and takers else ""
+
+
+def _choices_of(parameter: click.Parameter) -> Sequence[str]:
+    return tuple(getattr(parameter.type, "choices", ()))
 
 
 def _nearest_choice(wanted: str, choices: list[str]) -> str:
@@ -85,4 +126,4 @@ def _plain(text: str) -> str:
     text = text[:1].lower() + text[1:] if text[1:2].islower() else text
     for theirs, ours in _WORDS.items():
         text = text.replace(theirs, ours)
-    return text
+    return _RANGE.sub(r"is not from \1 to \2", text)

@@ -1,5 +1,6 @@
 """`metier show`"""
 
+import shlex
 from importlib import resources
 from typing import Any
 
@@ -9,8 +10,10 @@ from click.shell_completion import CompletionItem
 
 from metier.catalog import Catalog
 from metier.cli.session import Session, counted, metier_command, names_from_catalog
+from metier.cli.shared_options import KindError
 from metier.cli.shown_paths import ShownPaths, row_json
 from metier.core.budget import pages
+from metier.core.nearest import nearest
 from metier.core.text import printable
 from metier.errors import NotFoundError, UsageError
 from metier.values.agents import STANDARD
@@ -43,7 +46,9 @@ class _KindChoice(click.Choice[str]):
             )
             if kinds:
                 hint = f"metier show {kinds[0].value} {value}"
-                raise UsageError(f"the kind is missing before '{value}'", hint=hint)
+                raise KindError(f"the kind is missing before '{value}'", hint)
+            if not nearest(value, self.choices):
+                raise KindError.unknown(value, f"metier show skill {shlex.quote(value)}")
         return super().convert(value, param, ctx)
 
 

@@ -3,9 +3,9 @@
 import os
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
@@ -25,7 +25,10 @@ from metier.storage.places import user_home
 
 _PERIOD = "30d"
 """As long as Claude Code keeps transcripts by default."""
-_COLUMNS = ["skill", "fired", "sessions", "model", "user", "read", "missed", "lost", "last"]
+_COLUMNS = [
+    *("skill", "fired", "sessions", "model", "user", "read", "missed", "lost", "last"),
+    "source",
+]
 
 
 @metier_command("usage", repeats=True)
@@ -34,6 +37,11 @@ _COLUMNS = ["skill", "fired", "sessions", "model", "user", "read", "missed", "lo
               help="Only sessions active since then: 30d, 12h, or a date.")  # fmt: skip
 @click.option("--all", "everywhere", is_flag=True, help="Include sessions of other workspaces.")
 @click.option("--prompts", is_flag=True, help="Print the prompts that looked like a skill's job.")
+@click.option(
+    "--unused",
+    is_flag=True,
+    help="Only skills that never fired, of those that a host with sessions loads.",
+)
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="At most N skills.")
 @click.option("--export-cases", "file", metavar="FILE", type=click.Path(),
               help="Draft evaluation cases from your prompts, redacted.")  # fmt: skip
@@ -44,6 +52,7 @@ def command(
     since: str,
     everywhere: bool,
     prompts: bool,
+    unused: bool,
     limit: int | None,
     file: str | None,
     yes: bool,
@@ -71,9 +80,11 @@ def command(
         )
         with session.progress("reading transcripts") as on_progress:
             usage = catalog.usage(question, rank=_ranker(catalog), on_progress=on_progress)
-        sources = _sources(catalog, usage)
+        places = _places(catalog, usage)
     if file is None or session.as_json:
-        _show(session, usage, sources, limit, prompts)
+        shown = [use for use in usage.skills if places.is_unused(use) or not unused]
+        view = _View(usage, places, shown, limit, is_grouped=limit is None and not unused)
+        _show(session, view, prompts)
     else:
         _note_problems(session, usage)
     if file is not None:
@@ -111,48 +122,84 @@ def _ranker(catalog: Catalog) -> Rank:
     return rank
 
 
-def _sources(catalog: Catalog, usage: Usage) -> dict[str, str]:
-    """The source of each skill that a host with sessions can load."""
+class _Places(NamedTuple):
+    """Where the skills of the catalog are."""
+
+    sources: Mapping[str, str]
+    """Skill → its source."""
+    loaded: frozenset[str]
+    """Those that a host with sessions can load."""
+
+    def is_unused(self, use: SkillUse) -> bool:
+        return not use.fired and use.name in self.loaded
+
+
+class _View(NamedTuple):
+    """What is printed of the usage."""
+
+    usage: Usage
+    places: _Places
+    skills: Sequence[SkillUse]
+    """The wanted ones, most used first."""
+    limit: int | None
+    is_grouped: bool
+    """Whether a terminal gets skills without any count by source."""
+
+
+def _places(catalog: Catalog, usage: Usage) -> _Places:
     read = 0
     for host in usage.hosts:
         read |= host_bit(host)
     sql = "SELECT path, hosts FROM document JOIN ranked USING (key) WHERE document.kind = 'skill'"
     loaded = dict(catalog.store.rows(sql))
     rows = catalog.documents("skill")
-    return {row.handle: row.source for row in rows if loaded.get(row.path, read) & read}
+    return _Places(
+        {row.handle: row.source for row in rows},
+        frozenset(row.handle for row in rows if loaded.get(row.path, read) & read),
+    )
 
 
-def _show(
-    session: Session, usage: Usage, sources: Mapping[str, str], limit: int | None, prompts: bool
-) -> None:
+def _show(session: Session, view: _View, prompts: bool) -> None:
+    usage = view.usage
     _note_problems(session, usage)
     if session.as_json:
-        texts = [{"skill": skill, "prompt": prompt} for skill, prompt in _missed(usage)]
-        session.print_json(usage.to_json() | ({"missedPrompts": texts} if prompts else {}))
+        session.print_json(_json(view, prompts))
         return
     _note_sessions(session, usage)
     if not usage.sessions:
         return  # a table of zeros says nothing
-    if limit is None and sys.stdout.isatty():
-        _print_used(session, usage, sources)
+    if view.is_grouped and sys.stdout.isatty():
+        _print_used(session, usage, view.places)
     else:
-        cells = [_cells(use) for use in usage.skills[:limit]]
-        session.print_list(_COLUMNS, cells, "skill", total=len(usage.skills))
+        cells = [_cells(use, view.places) for use in view.skills[: view.limit]]
+        session.print_list(_COLUMNS, cells, "skill", total=len(view.skills))
     missed = _missed(usage) if prompts else []
     if missed:
         click.echo()
     session.print_table(["missed", "prompt"], missed)
-    _note_unused(session, usage, sources)
+    _note_unused(session, usage, view.places)
 
 
-def _print_used(session: Session, usage: Usage, sources: Mapping[str, str]) -> None:
+def _json(view: _View, prompts: bool) -> dict[str, Any]:
+    found, sources = view.usage.to_json(), view.places.sources
+    wanted = {use.name for use in view.skills}
+    found["skills"] = [
+        {**one, "source": sources.get(one["name"], "")}
+        for one in found["skills"]
+        if one["name"] in wanted
+    ]
+    texts = [{"skill": skill, "prompt": prompt} for skill, prompt in _missed(view.usage)]
+    return found | ({"missedPrompts": texts} if prompts else {})
+
+
+def _print_used(session: Session, usage: Usage, places: _Places) -> None:
     """The skills with a count above 0, then the others by their source."""
     used = [use for use in usage.skills if use.fired or use.read or use.missed]
-    session.print_table(_COLUMNS, [_cells(use) for use in used], heading=False)
+    session.print_table(_COLUMNS, [_cells(use, places) for use in used], heading=False)
     silent = {use.name for use in usage.skills} - {use.name for use in used}
     by_source: dict[str, list[str]] = {}
-    for name in sorted(silent & sources.keys()):
-        by_source.setdefault(sources[name], []).append(name)
+    for name in sorted(silent & places.loaded):
+        by_source.setdefault(places.sources[name], []).append(name)
     for source, names in sorted(by_source.items()):
         session.tell(f"never used, in {source}: {len(names):,}: {shortened(names, most=10)}")
     session.note(counted(len(usage.skills), "skill"))
@@ -164,9 +211,9 @@ def _missed(usage: Usage) -> list[tuple[str, str]]:
     return [(skill, case.prompt) for case in cases for skill in case.skills]
 
 
-def _cells(use: SkillUse) -> list[str]:
+def _cells(use: SkillUse, places: _Places) -> list[str]:
     counts = (use.fired, use.sessions, use.model, use.user, use.read, use.missed, use.lost)
-    return [use.name, *map(str, counts), _day(use.last)]
+    return [use.name, *map(str, counts), _day(use.last), places.sources.get(use.name, "-")]
 
 
 def _day(at: float) -> str:
@@ -181,8 +228,8 @@ def _note_sessions(session: Session, usage: Usage) -> None:
         session.note("hint: --since 90d looks further back, --all at other workspaces")
 
 
-def _note_unused(session: Session, usage: Usage, sources: Mapping[str, str]) -> None:
-    counting = [use for use in usage.skills if use.fired or use.name in sources]
+def _note_unused(session: Session, usage: Usage, places: _Places) -> None:
+    counting = [use for use in usage.skills if use.fired or use.name in places.loaded]
     never = [use for use in counting if not use.fired]
     if usage.sessions and usage.is_too_little:
         session.note(f"{counted(usage.sessions, 'session')}: too few to call a skill unused")

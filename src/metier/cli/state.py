@@ -119,7 +119,8 @@ def _prune(session: Session, resumable: bool, dry_run: bool) -> int:
 
     The setting state.keep-days says how long they are kept. Counts of sessions are kept for a
     year. The catalogs of workspaces that no longer exist are removed as well; their runs and
-    reports are not. 'metier refresh' does the same once a day.
+    reports are not. 'metier refresh' does the same once a day. Exit code 1 if the record of runs
+    is damaged: it is left as it is.
     """
     from metier.flow.pruning import Pruning  # only this needs it
 
@@ -130,13 +131,16 @@ def _prune(session: Session, resumable: bool, dry_run: bool) -> int:
         pruned = act(resumable=resumable)
         days = catalog.config.keep_days
     if session.as_json:
-        session.print_json({"schemaVersion": "1", **pruned._asdict(), "dryRun": dry_run})
-        return 0
+        found = {"schemaVersion": "1", **pruned._asdict(), "dryRun": dry_run}
+        session.print_json({**found, "damaged": pruning.damaged})
+        return int(bool(pruning.damaged))
     verb = "would be removed" if dry_run else "removed"
     nothing = f"nothing to remove: nothing is older than {counted(days, 'day')}"
     some = amounts(pruned)
     session.tell(f"{verb}: {some}" if some else nothing)
-    return 0
+    if pruning.damaged:
+        session.fault(f"{pruning.damaged} is damaged and was left as it is: metier doctor")
+    return int(bool(pruning.damaged))
 
 
 def amounts(pruned: "Pruned") -> str:

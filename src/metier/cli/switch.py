@@ -12,7 +12,7 @@ from metier.catalog import Catalog
 from metier.cli.session import Session, complete_names, metier_command
 from metier.core.text import printable
 from metier.errors import NotFoundError, UsageError
-from metier.flow.host_skills import skills_meant
+from metier.flow.host_skills import find_host_skills
 from metier.hosts.here import hosts_here
 from metier.hosts.known import HOSTS
 from metier.hosts.settings_forms import Scope
@@ -70,7 +70,7 @@ def wanted_in(
         paths, unknown = _paths(catalog, said)
         wanted[said] = []
         for view in views:
-            meant = skills_meant(view, said, paths)
+            meant = find_host_skills(view, said, paths)
             found = [
                 Wanted(view, one, catalog.workspace, home, scope, whole_plugin) for one in meant
             ]
@@ -85,7 +85,7 @@ def wanted_in(
 def _paths(catalog: Catalog, said: str) -> tuple[list[str], NotFoundError | None]:
     """Where the skills with that name are; the error to raise if no host knows it either."""
     try:
-        return [row.path for row in catalog.skills_meant(said)], None
+        return [row.path for row in catalog.find_skills(said)], None
     except NotFoundError as error:
         return [], error
 

@@ -102,7 +102,7 @@ def offer_locked(session: Session) -> None:
 
 def _chosen(catalog: Catalog, names: Sequence[str]) -> list[Reviewed]:
     reviews = catalog.reviews
-    return [reviews.named(catalog.skills_meant(name), name) for name in dict.fromkeys(names)]
+    return [reviews.named(catalog.find_skills(name), name) for name in dict.fromkeys(names)]
 
 
 def _accepted(session: Session, reviews: Reviews, chosen: Sequence[Reviewed]) -> list[Reviewed]:

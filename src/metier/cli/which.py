@@ -65,6 +65,7 @@ def command(
     with session.catalog() as catalog:
         answers = [catalog.which(one, host=host, expect=expect, limit=most) for one in tasks]
         encoding = catalog.encoding if catalog.config.encoder is not None else None
+        has_skills = bool(catalog.names("skill"))
         may_speak = not catalog.trust.is_trusted or catalog.trust.speak
     if encoding is not None:
         session.note(encoding.warning or f"meaning: {answers[0].meaning}")
@@ -84,10 +85,12 @@ def command(
     is_silent = not may_speak and any(map(_names_workspace, answers))
     for note in [*notes, _SILENT] if is_silent else notes:
         session.note(note)
-    if any(map(_comes, answers)):
+    if any(map(_fits, answers)):
         return 0
     session.note("nothing fits" if not each else "nothing fits any of the tasks")
-    if not each and not expect:
+    if not has_skills:
+        session.note("hint: there is no skill here: metier list")
+    elif not each and not expect:
         session.note("hint: --expect SKILL says why a skill does not fire")
     return 1
 
@@ -113,11 +116,13 @@ def _names_workspace(answer: Which) -> bool:
     return any(one.origin != "user" for one in answer.named)
 
 
-def _comes(answer: Which) -> bool:
-    """Whether anything would come: a skill, a card, an ability, or an agent that fits."""
+def _fits(answer: Which) -> bool:
+    """Whether anything fits: a skill, a card, an ability or an agent."""
     others = [*answer.cards, *answer.abilities]
     return (
-        answer.fires or any(one.comes for one in others) or any(one.parts for one in answer.agents)
+        answer.fires
+        or any(one.is_injected for one in others)
+        or any(one.parts for one in answer.agents)
     )
 
 
@@ -125,7 +130,7 @@ def _comes(answer: Which) -> bool:
 
 
 def _rows(answer: Which) -> list[list[str]]:
-    """Kind, name, whether it comes, its figure, and why."""
+    """Kind, name, whether it fires or is injected, its figure, and why."""
     rows = [
         [
             "skill",
@@ -137,7 +142,7 @@ def _rows(answer: Which) -> list[list[str]]:
         for one in answer.skills
     ]
     rows += [
-        [one.kind, one.id, _yes(one.comes), f"{one.score:.2f}", one.reason]
+        [one.kind, one.id, _yes(one.is_injected), f"{one.score:.2f}", one.reason]
         for one in [*answer.cards, *answer.abilities]
     ]
     rows += [
@@ -209,16 +214,16 @@ def _title(text: str, rest: str) -> str:
     return click.style(text, bold=True) + (f"  {rest}" if rest else "")
 
 
-def _mark(comes: bool) -> str:
-    return click.style("●", fg="green") if comes else "○"
+def _mark(is_chosen: bool) -> str:
+    return click.style("●", fg="green") if is_chosen else "○"
 
 
-def _skill_lines(ranked: RankedDocument, comes: bool, answer: Which, width: int) -> list[str]:
+def _skill_lines(ranked: RankedDocument, fires: bool, answer: Which, width: int) -> list[str]:
     shown = {name: round(value, 2) for name, value in ranked.parts.items()}
     parts = [f"{name} {value:.2f}" for name, value in shown.items() if value]
     figure = f"{ranked.evidence:.2f} {_gauge(ranked.evidence, answer.threshold)}"
-    name = click.style(one_line(answer.label(ranked)), bold=comes)
-    lines = packed([name, figure, *parts], width, _BELOW, f"  {_mark(comes)} ")
+    name = click.style(one_line(answer.label(ranked)), bold=fires)
+    lines = packed([name, figure, *parts], width, _BELOW, f"  {_mark(fires)} ")
     for text in _why(ranked, answer):
         lines += wrapped(text, width, _BELOW)
     return lines
@@ -261,7 +266,7 @@ def _chosen_lines(title: str, found: Sequence[Chosen], width: int) -> list[str]:
     for one in found:
         limit = f" of {one.threshold:g}" if one.threshold is not None else ""
         parts = [one_line(one.id), f"{one.score:.2f}{limit}", one_line(one.reason)]
-        lines += packed([*filter(None, parts)], width, _BELOW, f"  {_mark(one.comes)} ")
+        lines += packed([*filter(None, parts)], width, _BELOW, f"  {_mark(one.is_injected)} ")
     return lines
 
 

@@ -262,9 +262,16 @@ def _teams(table: Mapping[str, Any], source: str) -> tuple[Team, ...]:
 
 def _team(key: str, entry: Mapping[str, Any], source: str) -> Team:
     folder = posixpath.normpath(key)
-    is_outside = folder.startswith(("/", "~")) or folder.split("/")[0] in (".", "..")
-    if is_outside:
-        raise wrong(dotted(("teams", key)), "named after a folder inside the workspace", source)
+    setting = dotted(("teams", key))
+    if folder == ".":
+        raise wrong(setting, "named after a folder inside the workspace", source)
+    if folder.startswith(("/", "~")) or folder.split("/")[0] == "..":
+        raise ConfigError(
+            f"'{setting}' is outside of the workspace",
+            setting=setting,
+            where=source,
+            hint="name a folder inside of it, such as [teams.api]",
+        )
     fields = {"name": posixpath.basename(folder), **_entry("teams", entry)}
     if "/" in fields["name"] or ":" in fields["name"]:
         raise wrong(dotted(("teams", key, "name")), "a name without '/' and ':'", source)

@@ -5,7 +5,7 @@ from functools import partial, wraps
 from os import PathLike
 from typing import Any, ParamSpec, TypeVar
 
-from metier.core.nearest import did_you_mean
+from metier.core.nearest import did_you_mean, nearest_few
 from metier.errors import UsageError
 
 _LONGEST = 40
@@ -91,6 +91,13 @@ def check_choice(name: str, given: object, choices: Collection[str]) -> None:
     if given not in choices:
         hint = did_you_mean(given, choices) if isinstance(given, str) else ""
         raise wrong_argument(name, f"one of {', '.join(choices)}", given, hint)
+
+
+def check_known(what: str, given: str, known: Collection[str], otherwise: str) -> None:
+    """Raise `UsageError` unless there is a `what` of that name; `otherwise` is for when none is."""
+    if given not in known:
+        hint = nearest_few(given, known, what) if known else otherwise
+        raise UsageError(f"there is no {what} '{given}'", hint=hint)
 
 
 def check_listener(name: str, given: "Callable[..., Any] | None") -> None:

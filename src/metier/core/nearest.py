@@ -2,9 +2,12 @@
 
 from collections.abc import Iterable
 
+from metier.core.text import counted
+
 _LONGEST = 200
 """Longer words are not compared."""
 _MOST_LOOKED_FOR = 20
+_FEW = 3
 
 
 def nearest(wanted: str, known: Iterable[str], *, likeness: float = 0.6) -> str:
@@ -25,10 +28,26 @@ def suggestion(near: str, otherwise: str = "") -> str:
 
 
 def nearest_name(wanted: str, names: Iterable[str]) -> str:
-    """Like `nearest`, for documents: `name` finds `plugin:name`."""
+    """Like `nearest`, for documents: `name` finds `plugin:name`, and a path its folder."""
     known = list(names)
     in_plugin = next((one for one in known if one.endswith(f":{wanted}")), "")
-    return in_plugin or nearest(wanted, known)
+    own = wanted.removesuffix("/SKILL.md").rpartition("/")[2].casefold()
+    same = next((one for one in known if one.casefold() == own), "")
+    return in_plugin or same or nearest(wanted, known)
+
+
+def nearest_few(wanted: str, known: Iterable[str], noun: str) -> str:
+    """A hint for one of many names: the most similar ones, and how many there are."""
+    from difflib import get_close_matches  # only what goes wrong pays for it
+
+    names = sorted(known)
+    near = [] if len(wanted) > _LONGEST else get_close_matches(wanted, names, n=_FEW)
+    if near:
+        meant = suggestion("' or '".join(near))
+        return f"{meant} There are {counted(len(names), noun)}" if len(names) > _FEW else meant
+    if len(names) > _FEW:
+        return f"there are {counted(len(names), noun)}, such as {', '.join(names[:_FEW])}"
+    return f"known: {', '.join(names)}"
 
 
 class Nearest:

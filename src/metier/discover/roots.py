@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from metier.config import Config
+from metier.core.nearest import nearest, suggestion
 from metier.core.paths import is_inside
 from metier.discover.folder_patterns import fixed_part, is_pattern, matching
 from metier.discover.plugins import INSTALLED
@@ -213,7 +214,7 @@ def roots_of_paths(
     roots: list[Root] = []
     for rank, path in enumerate(paths):
         if not os.path.lexists(path):
-            raise UsageError("no such file or folder", where=path, hint="check the spelling")
+            raise UsageError("no such file or folder", where=path, hint=_spelling(path))
         if path in links:
             folder, name = os.path.split(path)
             root = _root("skill", os.path.realpath(folder), folder, rank, only=name)
@@ -354,3 +355,15 @@ def _kind_by_folder(real: str, workspace: str, config: Config) -> Kind | None:
 
 def _root(kind: Kind, real: str, shown: str, rank: int, only: str = "") -> Root:
     return Root(kind, real, real, "named", rank, _prefix(shown), only)
+
+
+def _spelling(path: str) -> str:
+    """Which path was meant: the first name in `path` that does not exist is compared."""
+    folder, name = os.path.split(path.rstrip("/"))
+    while folder and not os.path.isdir(folder):
+        folder, name = os.path.split(folder)
+    try:
+        near = nearest(name, os.listdir(folder or "."))
+    except OSError:
+        near = ""
+    return suggestion(os.path.join(folder, near) if near else "", "check the spelling")

@@ -59,7 +59,7 @@ def read_boundary(
     return Boundary(workspace, decided, _with_bound_keys(config, decided))
 
 
-def check_boundary(_name: str, given: object) -> None:
+def check_boundary(given: object) -> None:
     """Raise `UsageError` for what else a catalog is made of, such as a path."""
     if not isinstance(given, Boundary):
         raise UsageError("a Catalog is not made by its class", hint="Catalog.open(FOLDER)")

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from metier.config import FILE_NAME
 from metier.config.layers import layer_of_text
 from metier.config.merging import merged_values
+from metier.config.setting_lines import setting_position
 from metier.core.paths import is_inside
 from metier.discover.roots import kind_of_file, roots_of_paths
 from metier.errors import ConfigError, MetierError
@@ -219,12 +220,7 @@ def _location(error: ConfigError, text: str) -> tuple[int, int]:
     """The line and column of an error: those of wrong TOML, or where the setting is named."""
     if error.line:
         return error.line, error.column
-    for name in reversed(error.setting.replace('"', "").split(".")):
-        for number, line in enumerate(text.split("\n"), start=1):
-            column = line.partition("#")[0].find(name)
-            if column >= 0:
-                return number, column + 1
-    return 1, 1
+    return setting_position(error.setting, text) or (1, 1)
 
 
 def moved(issues: Sequence[Issue], before: str, after: str) -> list[Issue]:

@@ -12,10 +12,10 @@ from metier.evals.bars import failed_bars as failed_bars
 from metier.evals.figures import FIGURES as FIGURES
 from metier.evals.figures import confusions_of, faults_of, figures_of, has_right, skill_figures
 from metier.evals.repeated import plain
+from metier.flow.ambiguous_names import why_ambiguous
 from metier.flow.eval_cases import Cases, cases_of
 from metier.flow.examples import Examples
 from metier.flow.hook_hosts import check_host
-from metier.flow.same_names import why_ambiguous
 from metier.index.documents import skills_in
 from metier.index.store import Store
 from metier.values.agents import STANDARD
@@ -55,7 +55,7 @@ class EvaluatedCatalog(Protocol):
 
     def find(self, kind: Kind, wanted: str) -> Sequence[Row]: ...
 
-    def skills_called(self, name: str) -> list[Row]: ...
+    def skills_by_name(self, name: str) -> list[Row]: ...
 
     def documents(
         self, kind: Kind, *, search: str | None = None, shadowed: bool = False
@@ -162,7 +162,7 @@ class Names:
     def _resolved(self, name: str) -> tuple[str, str]:
         """The skill that a name means, or why it means none."""
         asked = self._catalog
-        rows = asked.find("skill", name) or asked.skills_called(name)
+        rows = asked.find("skill", name) or asked.skills_by_name(name)
         rows = rows or skills_in(asked.store, name)
         active = list(dict.fromkeys(row.handle for row in rows if row.state == "active"))
         if why_ambiguous(name, active):
@@ -217,7 +217,7 @@ class _Scorer:
             named=[one.name for one in answer.named],
             ranked=[one.name for one in answer.skills],
             agents=[one.agent_id for one in answer.agents],
-            cards=[one.id for one in answer.cards if one.comes],
+            cards=[one.id for one in answer.cards if one.is_injected],
         )
         result = replace(result, faults=faults_of(result))
         return self._with_reasons(result) if result.faults else result

@@ -34,7 +34,7 @@ class EvaluationMethods:
 
     if TYPE_CHECKING:
 
-        def skill_meant(self, wanted: str) -> "Row": ...
+        def find_skill(self, wanted: str) -> "Row": ...
 
     @checked(
         files=texts("evals.json"),
@@ -87,7 +87,7 @@ class EvaluationMethods:
         """
         from metier.flow.overlap import OverlapQuestion, overlap_of  # few commands need it
 
-        rows = [self.skill_meant(name) for name in skills]
+        rows = [self.find_skill(name) for name in skills]
         question = OverlapQuestion(least, limit, host)
         with without_garbage_collection():
             return overlap_of(self.store, self.config.capabilities, question, rows, on_progress)
@@ -113,5 +113,5 @@ class EvaluationMethods:
         """
         from metier.flow.eval_drafts import draft_cases  # few commands need it
 
-        rows = [self.skill_meant(name) for name in skills]
+        rows = [self.find_skill(name) for name in skills]
         return draft_cases(self.store, self.config.capabilities, rows, on_progress)

@@ -6,7 +6,7 @@ from metier.core.arguments import checked, count, instance_with, optional
 from metier.core.process import without_garbage_collection
 
 if TYPE_CHECKING:
-    from metier.flow.host_skills import HostLooks, HostView, Verdict
+    from metier.flow.host_skills import HostChecker, HostView, Verdict
     from metier.flow.listing import HostListing
     from metier.flow.measuring import Measured
     from metier.flow.shown_skills import ShownTexts
@@ -54,11 +54,11 @@ class HostMethods:
         with without_garbage_collection():
             return verdicts_of(self.host_view(host))
 
-    def host_looks(self) -> "HostLooks":
+    def host_checker(self) -> "HostChecker":
         """How each host treats single skills; reads the settings of all hosts."""
-        from metier.flow.host_skills import HostLooks  # only pages need it
+        from metier.flow.host_skills import HostChecker  # only pages need it
 
-        return HostLooks(self.store, self.workspace, self._home)
+        return HostChecker(self.store, self.workspace, self._home)
 
     @checked(found=instance_with("offered", "what catalog.listing returned"))
     def measure_listing(self, found: "HostListing") -> "Measured":

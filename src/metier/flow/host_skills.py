@@ -70,11 +70,11 @@ class HostView(NamedTuple):
 def host_view(store: Store, host: Host, workspace: str, home: str) -> HostView:
     """What a host makes of every skill in the catalog."""
     settings = _settings(host, workspace, home)
-    look = _Look(host, settings, workspace, home)
-    return HostView(host, settings, [look.at(row) for row in host_rows(store)])
+    checker = _Checker(host, settings, workspace, home)
+    return HostView(host, settings, [checker.check(row) for row in host_rows(store)])
 
 
-def skills_meant(view: HostView, wanted: str, paths: Container[str]) -> list[HostSkill]:
+def find_host_skills(view: HostView, wanted: str, paths: Container[str]) -> list[HostSkill]:
     """The skills that the host calls `wanted`, switched off or not; else those at `paths`."""
     known = [one for one in view.skills if one.called]
     called = [one for one in known if one.called == wanted]
@@ -85,23 +85,23 @@ def _settings(host: Host, workspace: str, home: str) -> HostSettings:
     return read_host_settings(host.skill_settings, workspace, home)
 
 
-class HostLooks:
+class HostChecker:
     """Asks the rules of hosts about single skills, whatever the others are."""
 
     def __init__(self, store: Store, workspace: str, home: str) -> None:
         self._store = store
-        self._looks = {
-            name: _Look(host, _settings(host, workspace, home), workspace, home)
+        self._checkers = {
+            name: _Checker(host, _settings(host, workspace, home), workspace, home)
             for name, host in HOSTS.items()
             if host.loading is not None
         }
 
-    def at(self, path: str) -> "dict[str, Verdict]":
+    def check(self, path: str) -> "dict[str, Verdict]":
         """What each host that loads skills makes of the skill at `path`, if there is one."""
         return {
-            name: _verdict(look.at(row), {}, {})
+            name: _verdict(checker.check(row), {}, {})
             for row in host_row(self._store, path)
-            for name, look in self._looks.items()
+            for name, checker in self._checkers.items()
         }
 
 
@@ -124,7 +124,7 @@ _OWN = tuple(
 """Around the skills that hosts put on disk themselves."""
 
 
-class _Look:
+class _Checker:
     """Judges skills for one host; those in one folder are judged together."""
 
     def __init__(self, host: Host, settings: HostSettings, workspace: str, home: str) -> None:
@@ -134,7 +134,7 @@ class _Look:
         self._home = home
         self._known: dict[tuple[str, ...], tuple[Loads | DoesNotLoad, FoundAt]] = {}
 
-    def at(self, row: HostRow) -> HostSkill:
+    def check(self, row: HostRow) -> HostSkill:
         skill = self._at(row)
         if skill.called and _is_misspelt(row.file):
             name = os.path.basename(row.file)

@@ -27,7 +27,7 @@ _NO_OUTPUT = "No output: files and commands are not available in this session."
 class SkillTexts(Protocol):
     """Where the texts of skills come from."""
 
-    def skill_meant(self, wanted: str) -> Row: ...
+    def find_skill(self, wanted: str) -> Row: ...
     def document(self, row: Row) -> Document: ...
 
 
@@ -84,7 +84,7 @@ def _answer(
 
 def _text(catalog: SkillTexts, name: str) -> str:
     try:
-        return catalog.document(catalog.skill_meant(name)).body[:_MOST_TEXT]
+        return catalog.document(catalog.find_skill(name)).body[:_MOST_TEXT]
     except MetierError as error:  # it was deleted or broken since the evaluation began
         return f"The text of the skill cannot be read: {error.message}"
 

@@ -13,7 +13,7 @@ from metier.core.budget import CountTokens
 from metier.core.nearest import did_you_mean
 from metier.core.relevance import time_of_day
 from metier.core.text import words
-from metier.errors import InvalidDocumentError, MetierError
+from metier.errors import REFRESH_HINT, InvalidDocumentError, MetierError
 from metier.index.abilities import AbilityRegistry, StoredAbilities
 from metier.index.cards import stored_cards, text_of_card, untrusted_cards
 from metier.index.documents import (
@@ -260,7 +260,7 @@ def _unusable(ability: Ability, code: str, why: str) -> InvalidDocumentError:
         f"ability '{ability.id}' is excluded: {why}",
         code=code,
         where=ability.path,
-        hint="metier refresh" if code == "ABILITY_LOAD_FAILED" else "metier lint",
+        hint=REFRESH_HINT if code == "ABILITY_LOAD_FAILED" else "metier lint",
     )
 
 

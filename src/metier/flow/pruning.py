@@ -1,13 +1,13 @@
 """Remove what is old: ended runs, reports, decisions of hooks, counts of sessions, catalogs."""
 
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from metier.config import Config
-from metier.errors import MetierError
+from metier.errors import DamagedError, MetierError
 from metier.flow.gone_workspaces import old_catalogs
 from metier.flow.prune_times import is_due, mark_pruned
 from metier.flow.pruned_decisions import forget_decisions, old_decisions
@@ -67,11 +67,12 @@ class Pruning:
         self._is_kept = catalog.is_kept
         self._rooms = [one for one in (catalog.room, user_room()) if one is not None]
         self._room = catalog.room
+        self.damaged = ""
+        """The record of runs on this machine, if it is damaged: it is left as it is."""
 
     def found(self, *, resumable: bool = False) -> Pruned:
         """What `remove` would remove. Raises `StoreError` and `OSError`."""
-        with self._stores() as stores:
-            runs = sum(len(self._runs(store, resumable)) for store in stores)
+        runs = self._in_stores(lambda store: len(self._runs(store, resumable)))
         decisions = sum(old_decisions(room, self._before) for room in self._rooms)
         if self._shared is not None:
             decisions += self._shared.decisions.count_before(self._before)
@@ -83,11 +84,7 @@ class Pruning:
 
     def remove(self, *, resumable: bool = False) -> Pruned:
         """Raises `StoreError` and `OSError`."""
-        runs = 0
-        with self._stores() as stores:
-            for store in stores:
-                runs += _removed(store, self._runs(store, resumable))
-                store.prune_checkpoints(None, None, self._now)
+        runs = self._in_stores(lambda store: self._remove_runs(store, resumable))
         decisions = sum(forget_decisions(room, self._before) for room in self._rooms)
         if self._shared is not None:
             decisions += self._shared.decisions.remove_before(self._before)
@@ -101,14 +98,22 @@ class Pruning:
         size = sum(one.bytes for one in catalogs)
         return Pruned(runs, len(reports), decisions, sessions, len(catalogs), size)
 
-    @contextmanager
-    def _stores(self) -> Iterator[Sequence[RunStore]]:
-        """The stores of runs: the shared one, if any, and that of this machine."""
-        with ExitStack() as stack:
-            stores: list[RunStore] = [self._agency.store] if self._shared is not None else []
-            if self._is_kept and self._agency.has_local_runs:
-                stores.append(stack.enter_context(closing(self._agency.local_store())))
-            yield stores
+    def _in_stores(self, count: Callable[[RunStore], int]) -> int:
+        """The sum for the stores of runs: the shared one, if any, and that of this machine."""
+        total = count(self._agency.store) if self._shared is not None else 0
+        if not (self._is_kept and self._agency.has_local_runs):
+            return total
+        try:
+            with closing(self._agency.local_store()) as store:
+                return total + count(store)
+        except DamagedError as error:
+            self.damaged = error.where
+            return total
+
+    def _remove_runs(self, store: RunStore, resumable: bool) -> int:
+        removed = _removed(store, self._runs(store, resumable))
+        store.prune_checkpoints(None, None, self._now)
+        return removed
 
     def _runs(self, store: RunStore, resumable: bool) -> list[str]:
         found = store.removable(self._before, resumable=resumable)

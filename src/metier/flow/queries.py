@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from metier.config.consent import check_encoder
 from metier.core.arguments import (
+    check_known,
     check_optional_text,
     check_text,
     checked,
@@ -111,12 +112,12 @@ class Queries(HostMethods, EvaluationMethods):
             self.store, kind, limit=limit, after=after, search=search, capability=capability
         )
 
-    @checked(asked=instance_with("facets", "a metier.types.Browse"))
-    def browse(self, asked: "Browse") -> "Browsed":
+    @checked(query=instance_with("facets", "a metier.types.Browse"))
+    def browse(self, query: "Browse") -> "Browsed":
         """Documents of all kinds by filters, in any order, with the values to filter by."""
         from metier.index.browse import browse  # only pages need it
 
-        return browse(self.store, asked)
+        return browse(self.store, query)
 
     def counts(self) -> "list[DocumentCount]":
         """Counts of documents by kind, source and state, with the reasons for exclusions."""
@@ -125,9 +126,9 @@ class Queries(HostMethods, EvaluationMethods):
         return counts(self.store)
 
     @checked(name=check_text)
-    def skills_called(self, name: str) -> list[Row]:
+    def skills_by_name(self, name: str) -> list[Row]:
         """The active skills with that name, with or without a team and a plugin before it."""
-        return documents.skills_called(self.store, name)
+        return documents.skills_by_name(self.store, name)
 
     @checked(row=_A_ROW)
     def document(self, row: Row, *, even_held: bool = False) -> "Document":
@@ -245,11 +246,11 @@ class Queries(HostMethods, EvaluationMethods):
         """The document with that id or name. Raises `NotFoundError`."""
         return documents.require_document(self.store, kind, wanted, self.workspace)
 
-    def skill_meant(self, wanted: str) -> Row:
+    def find_skill(self, wanted: str) -> Row:
         """The skill with that id, name, folder or path. Raises `NotFoundError`."""
-        return self.skills_meant(wanted)[0]
+        return self.find_skills(wanted)[0]
 
-    def skills_meant(self, wanted: str) -> Sequence[Row]:
+    def find_skills(self, wanted: str) -> Sequence[Row]:
         """The skills with that id, else name, else folder or path; the active first.
 
         Raises `NotFoundError`.
@@ -355,11 +356,18 @@ class Queries(HostMethods, EvaluationMethods):
         required_capabilities: Sequence[str] = (),
         exclude: Collection[str] = (),
     ) -> "list[AgentMatch]":
-        """The agents that fit a task, the best first, with the parts of each score."""
+        """The agents that fit a task, the best first, with the parts of each score.
+
+        Raises `UsageError` for a team that neither an agent nor the settings name.
+        """
         from metier.select.agents import select_agents  # a refresh with nothing to do needs none
 
+        agents = self.agents()
+        if team:
+            teams = {one.team for one in agents} | {one.name for one in self.config.teams}
+            check_known("team", team, teams - {""}, "docs/teams.md")
         return select_agents(
-            self.agents(), task, limit, team=team,
+            agents, task, limit, team=team,
             required_capabilities=required_capabilities, exclude=exclude,
             chances=self.examples.agent_chances(task),
         )  # fmt: skip

@@ -19,7 +19,7 @@ from metier.discover.roots import (
 )
 from metier.discover.trail import Steps, is_unchanged
 from metier.discover.walk import discover
-from metier.errors import NotFoundError, UsageError
+from metier.errors import REFRESH_HINT, NotFoundError, UsageError
 from metier.hosts import HOOKED
 from metier.storage.room import Room, read_regular
 from metier.values.files import Entry, Found, Origin, Reading, Root, Team
@@ -216,7 +216,7 @@ def _gone(row: "Row", detail: str) -> NotFoundError:
         f"the file of {row.kind} '{row.name}' cannot be read: {detail}",
         code="ABILITY_LOAD_FAILED" if row.kind == "ability" else None,
         where=row.file,
-        hint="metier refresh",
+        hint=REFRESH_HINT,
     )
 
 

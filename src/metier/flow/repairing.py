@@ -184,7 +184,7 @@ def _better(text: _Text, found: Found, may: Wants, naming: Naming) -> Iterator[_
     for group in _groups(issues):
         for candidate in candidates(text.raw, group, _context(text.parsed, found, naming)):
             after = _Text.of(found, candidate)
-            if _is_right(text, after, group):
+            if not _objection(text, after, group):
                 yield after
 
 
@@ -210,22 +210,37 @@ def _context(parsed: Parsed, found: Found, naming: Naming) -> Context:
     )
 
 
-def _is_right(before: _Text, after: _Text, repaired: Sequence[Issue]) -> bool:
-    """Whether a repair removes a finding, adds no other as bad, and keeps what it must."""
+def why_left(found: Found, raw: bytes, issue: Issue) -> str:
+    """What is wrong with the repair of a finding that stays in a text."""
+    before = _Text.of(found, raw)
+    if issue.code[:2] != "FM" and not _UNREADABLE.isdisjoint(before.codes()):
+        return "the front matter has to be valid first"
+    for candidate in candidates(raw, [issue], _context(before.parsed, found, AS_IT_IS)):
+        after = _Text.of(found, candidate)
+        objection = _objection(before, after, [issue]) or _new_finding(before, after, issue)
+        return f"its repair would {objection or 'not be enough: the file has other errors'}"
+    return "metier has no repair for this case"
+
+
+def _objection(before: _Text, after: _Text, repaired: Sequence[Issue]) -> str:
+    """What a repair would do wrong; empty if it removes a finding, and keeps what it must."""
     code, severity = repaired[0].code, repaired[0].severity
     if after.parsed.document is None and before.parsed.document is not None:
-        return False
+        return "exclude the file"
     left = after.keys()
     found = before.keys()
-    is_gone = any(left[one.code, one.message] < found[one.code, one.message] for one in repaired)
-    return (
-        is_gone
-        and after.as_bad_as(severity) <= before.as_bad_as(severity)
-        and not _adds(before, after, severity)
-        and _keeps_words(before.raw, after.raw, _misspelt(repaired))
-        and _keeps_body(before.raw, after.raw, code)
-        and (code not in _SAME_VALUES or _has_same_values(before.parsed, after.parsed))
-    )
+    if not any(left[one.code, one.message] < found[one.code, one.message] for one in repaired):
+        return "not remove it"
+    is_worse = after.as_bad_as(severity) > before.as_bad_as(severity)
+    if is_worse or _adds(before, after, severity):
+        return _new_finding(before, after, repaired[0])
+    if lost := _lost_words(before.raw, after.raw) - _misspelt(repaired):
+        return f"remove words: {', '.join(sorted(lost))}"
+    if not _keeps_body(before.raw, after.raw, code):
+        return "change the text below the front matter"
+    if code in _SAME_VALUES and not _has_same_values(before.parsed, after.parsed):
+        return "change values of the front matter"
+    return ""
 
 
 def _adds(before: _Text, after: _Text, severity: str) -> bool:
@@ -238,9 +253,18 @@ def _adds(before: _Text, after: _Text, severity: str) -> bool:
     )
 
 
-def _keeps_words(before: bytes, after: bytes, misspelt: Counter[str]) -> bool:
+def _new_finding(before: _Text, after: _Text, issue: Issue) -> str:
+    """`cause CODE, MESSAGE` for a new finding as bad as the repaired one; else empty."""
+    new = after.codes() - before.codes()
+    for one in after.issues:
+        if new[one.code] and _RANK[one.severity] >= _RANK[issue.severity]:
+            return f"cause {one.code}, {one.message}"
+    return ""
+
+
+def _lost_words(before: bytes, after: bytes) -> Counter[str]:
     old, new = (Counter(words(raw.decode(errors="replace"))) for raw in (before, after))
-    return old - new <= misspelt
+    return old - new
 
 
 def _misspelt(repaired: Sequence[Issue]) -> Counter[str]:

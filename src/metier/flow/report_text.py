@@ -6,7 +6,7 @@ from itertools import takewhile
 from typing import Any, NamedTuple
 
 from metier.core.names import is_capability_name, team_name
-from metier.core.text import counted, one_line
+from metier.core.text import counted, one_line, words
 from metier.values.resolution import OWN_TEAM, TIE_BREAKS, Report, tie_breaks
 
 Row = dict[str, Any]
@@ -78,7 +78,7 @@ def _answer(capability: str, matching: Found, report: Report) -> str:
     by_chosen = [_matched(row, one) for row, one in found if row["id"] in chosen]
     if by_chosen:
         names = ", ".join(by_chosen)
-        return names if report["selected"] else f"{names} would, but nothing is selected"
+        return names if report["selected"] else f"{names} provides it, but nothing is selected"
     passed = [(row, one) for row, one in found if row["rank"]]
     if passed:
         is_cover = report["selection_mode"] == "cover"
@@ -90,21 +90,31 @@ def _answer(capability: str, matching: Found, report: Report) -> str:
     if disabled:
         return disabled
     if matching:
-        return f"{_matched(*matching[0])} would, but strict takes only exact and alias matches"
+        return f"{_matched(*matching[0])} matches, but strict takes only exact and alias matches"
     if not is_capability_name(capability):
-        return "this is not a capability name (a–z, 0–9, single hyphens)"
+        written = "-".join(words(capability))
+        meant = f"; did you mean '{written}'?" if is_capability_name(written) else ""
+        return f"this is not a capability name (a–z, 0–9, single hyphens){meant}"
     return "no skill declares it" if report["rejected_without_row"] else "no skill provides it"
 
 
 def _all_rejected(found: Found, report: Report) -> str:
-    """`best and 1 other would, but …; last would, but …`: each with its own main reason."""
+    """`best and 1 other match too weakly (…); last is rejected (…)`: each with its main reason."""
     by_reason: dict[str, Found] = {}
     for row, one in found:
         by_reason.setdefault(_main_reason(row), []).append((row, one))
-    return "; ".join(
-        f"{_named(some)} would, but {_main_rejection(some[0][0], report)}"
-        for some in by_reason.values()
-    )
+    groups = (_rejected(reason, some, report) for reason, some in by_reason.items())
+    return f"no skill qualifies: {'; '.join(groups)}"
+
+
+def _rejected(reason: str, found: Found, report: Report) -> str:
+    is_one = len(found) == 1
+    verb = "is rejected" if is_one else "are rejected"
+    if reason in _GATES:
+        verb = "matches too weakly" if is_one else "match too weakly"
+    elif reason == _TOO_LITTLE:
+        verb = "provides too little" if is_one else "provide too little"
+    return f"{_named(found)} {verb} ({_main_rejection(found[0][0], report)})"
 
 
 def matches_of(report: Report) -> dict[str, Found]:
@@ -120,7 +130,7 @@ def matches_of(report: Report) -> dict[str, Found]:
 def _matched(row: Row, match: Row) -> str:
     """`web-cache (fuzzy: web-searching)`"""
     token = match["token"] if match["token"] != match["capability"] else None
-    kind = "words alone" if match["match"] == "provisional" else match["match"]
+    kind = "by its words alone" if match["match"] == "provisional" else match["match"]
     return f"{handle_of(row)} ({kind}{f': {one_line(token)}' if token else ''})"
 
 

@@ -165,7 +165,9 @@ class Reports:
         return self._redactor.value(Report({key: data[key] for key in fields or data}))
 
     def _not_found(self, report_id: str) -> NotFoundError:
-        hint = did_you_mean(report_id, self.ids(), "metier reports list")
+        hint = did_you_mean(
+            report_id, self.ids(), "metier reports list (Python: catalog.report_ids())"
+        )
         return NotFoundError(f"no report '{report_id}'", hint=hint)
 
     def decide(self, report_id: str, decision: Decision) -> Report:

@@ -17,12 +17,12 @@ from metier.core.arguments import (
     wrong_argument,
 )
 from metier.core.arrays import Arrays, arrays_for, plain_arrays
-from metier.core.nearest import nearest_name
+from metier.core.nearest import nearest_name, suggestion
 from metier.core.timestamps import new_id, now_iso
 from metier.errors import NotFoundError, UsageError
 from metier.hosts import honours_the_switch
 from metier.index.columns import NO_SKILLS, SkillReader, Skills, excluded_skills
-from metier.index.documents import find_documents, manual_providers, names_of
+from metier.index.documents import find_documents, list_hint, manual_providers, names_of
 from metier.index.postings import LABEL, PROSE, stem_postings
 from metier.index.store import Store
 from metier.resolve import AliasTable, AliasTables, Pool, Resolution
@@ -204,7 +204,7 @@ class Resolver:
         raise NotFoundError(
             f"no skill is called '{wanted}'",
             where=self._workspace,
-            hint=f"did you mean '{near}'?" if near else "metier list skills",
+            hint=suggestion(near, list_hint(self._store, "skill")),
         )
 
     def _counts(self, skills: Skills) -> tuple[list[SourceCount], dict[str, int]]:

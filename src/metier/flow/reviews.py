@@ -13,9 +13,9 @@ from metier.discover.bundle import list_skill
 from metier.discover.origins import git_remote, without_credentials
 from metier.discover.walk import discover
 from metier.errors import ConfigError, NotFoundError, StoreError, UsageError
+from metier.flow.ambiguous_names import why_ambiguous
 from metier.flow.reading import team_folders
 from metier.flow.reviewing import is_same, key_of, record_of
-from metier.flow.same_names import why_ambiguous
 from metier.flow.skill_contents import SkillNow, read_skill
 from metier.storage.places import user_room
 from metier.storage.reviewed_texts import ReviewedTexts

@@ -115,13 +115,14 @@ class RunMethods:
         """Give tools consent, as `--allow-tool` does, for all runs of this catalog until it closes.
 
         Commands and functions of the settings need it, tools of MCP servers (`SERVER__TOOL`), and
-        functions with `@tool(needs_consent=True)`. `another` and `asgi_app` do not inherit it.
+        functions with `@tool(needs_consent=True)`. A `new_connection` and `asgi_app` do not have
+        it. Raises `UsageError` for an unknown tool; add an `Agent` before consent to its tools.
         """
         for name in names:
             check_text("names", name, "catalog.allow_tools('one', 'another')")
             if not name.strip():
                 raise UsageError("the name of a tool is empty", hint="catalog.allow_tools('one')")
-        self.agency.consent.update(names)
+        self.agency.allow(names, "catalog.add(AGENT) first, if it is a tool of an Agent")
 
     def runs(
         self, *, state: "RunState | None" = None, agent: str = "", text: str = "", limit: int = 50

@@ -38,11 +38,28 @@ class RunReport(NamedTuple):
     """Tools that it may call and its user has not consented to."""
 
     @property
+    def is_executing(self) -> bool:
+        """Whether a process executes it now."""
+        return self.run.state == "running" and not self.is_abandoned
+
+    @property
     def is_live(self) -> bool:
         """Whether a process executes it, or a worker will."""
-        if self.run.state == "running":
-            return not self.is_abandoned
-        return self.run.state == "pending" and bool(self.facts.queue)
+        return self.is_executing or (self.run.state == "pending" and bool(self.facts.queue))
+
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether its process ended before it did, and no queue has it."""
+        return self.is_abandoned or (self._is_unowned and self.run.failure is not None)
+
+    @property
+    def is_unbegun(self) -> bool:
+        """Whether it was stored to be begun, and neither a process nor a queue has it."""
+        return self._is_unowned and self.run.failure is None
+
+    @property
+    def _is_unowned(self) -> bool:
+        return self.run.state == "pending" and not self.facts.queue
 
     @property
     def is_resumable(self) -> bool:

@@ -17,7 +17,7 @@ from metier.flow.skill_bodies import (
     warning,
 )
 from metier.index.agents import stored_agents
-from metier.index.documents import no_such_document
+from metier.index.documents import list_hint, no_such_document
 from metier.run.models import ProviderModel
 from metier.run.models.prices import price_hint
 from metier.run.services import Prepared
@@ -94,7 +94,7 @@ class KnownAgents:
         raise NotFoundError(
             f"no agent is called '{agent_id}'",
             where=self._catalog.workspace,
-            hint=did_you_mean(agent_id, known, "metier list agents"),
+            hint=did_you_mean(agent_id, known, list_hint(self._catalog.store, "agent")),
         )
 
     def involved(self, profile: AgentProfile) -> list[AgentProfile]:

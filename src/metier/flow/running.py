@@ -3,13 +3,14 @@
 import contextlib
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any
 
 from metier.config.consent import consented
 from metier.config.mcp_pins import McpPins
 from metier.core.arguments import check_listener, wrong_argument
+from metier.core.nearest import did_you_mean
 from metier.errors import UsageError
 from metier.flow.agent import Agent
 from metier.flow.agent_powers import check_agent, powers_of
@@ -85,6 +86,19 @@ class Agency(KnownAgents):
             return self.is_allowed(tool.name, context.agent_id)
 
         return toolbox(settings, workspace, consent, self._catalog.check_files)
+
+    def allow(self, names: Collection[str], otherwise: str) -> None:
+        """Consent to tools in this process. Raises `UsageError` for an unknown one.
+
+        `otherwise` is the hint if no known tool has a similar name.
+        """
+        known = self.tools.names()
+        known += [name for one in self.added.values() for name in one.tools]
+        for name in names:
+            if name not in known and not self.needs_consent(name):
+                hint = did_you_mean(name, known, otherwise)
+                raise UsageError(f"there is no tool '{name}'", hint=hint)
+        self.consent.update(names)
 
     def is_allowed(self, tool: str, agent_id: str, *, is_reviewed: bool | None = None) -> bool:
         """Whether the user consented: in this process, in the settings, or on record.

@@ -74,7 +74,7 @@ def which_comes(
         host=host,
         skills=skills[: question.limit],
         named=named,
-        notes=_untrusted_notes(named),
+        notes=[*_untrusted_notes(named), *_changed_notes(store, named)],
         most=config.skill_suggestions,
         expectation=None if expected is None else finder.expectation(expected),
         meaning=finder.meaning,
@@ -87,13 +87,22 @@ def _untrusted_notes(named: Sequence[RankedDocument]) -> list[str]:
     return [f"hooks do not name {names} {why}"] if names else []
 
 
+def _changed_notes(store: Store, named: Sequence[RankedDocument]) -> list[str]:
+    """A line for skills that are used although they changed since they were reviewed."""
+    marks = ", ".join("?" for _ in named)
+    where = f"kind = 'skill' AND review = 'changed' AND path IN ({marks})"
+    changed = {row.path for row in select_rows(store, where, [one.path for one in named])}
+    names = ", ".join(f"'{one.label(named)}'" for one in named if one.path in changed)
+    return [f"changed since review: {names}: metier diff"] if names else []
+
+
 def expected_skill(catalog: "Queries", wanted: str, host: str | None) -> Row:
     """The skill that the host calls so, else the one of the catalog. Raises `NotFoundError`."""
     if host not in HOOKED:
-        return catalog.skill_meant(wanted)
+        return catalog.find_skill(wanted)
     shown = catalog.shown_texts(host)
     try:
-        rows = catalog.skills_meant(wanted)
+        rows = catalog.find_skills(wanted)
     except NotFoundError:
         if not (path := shown.meant(wanted, [])):
             raise

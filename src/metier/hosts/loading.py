@@ -81,7 +81,8 @@ def loads(
     if found is None:
         read = ", ".join(_roots(host.loading, location.path))
         message = f"{host.title} does not read this folder"
-        return DoesNotLoad("other-folder", message, f"it reads {read}")
+        hint = f"it reads {read}: link or copy the skill's folder into one of them"
+        return DoesNotLoad("other-folder", message, hint)
     problem = _problem_of_folder(host, host.loading, found) or _problem_of_text(host, data)
     if problem is not None:
         return problem

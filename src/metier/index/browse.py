@@ -30,51 +30,51 @@ _CODES = "SELECT 1 FROM json_each(issues) WHERE json_extract(value, '$[0]') IN (
 _PROVIDED = "SELECT key FROM skill_capability WHERE capability IN ({marks})"
 
 
-def browse(store: Store, asked: Browse) -> Browsed:
+def browse(store: Store, query: Browse) -> Browsed:
     """The documents that fit, and for each facet the values that there are."""
     with store.snapshot():
-        keys = store.cached(("browse", _identity(asked)), lambda: _keys(store, asked))
-        rows = _rows(store, keys[asked.offset : asked.offset + asked.limit])
-        key = ("facets", _identity(Browse(asked.search, asked.facets)))
-        return Browsed(rows, len(keys), store.cached(key, lambda: _facets(store, asked)))
+        keys = store.cached(("browse", _identity(query)), lambda: _keys(store, query))
+        rows = _rows(store, keys[query.offset : query.offset + query.limit])
+        key = ("facets", _identity(Browse(query.search, query.facets)))
+        return Browsed(rows, len(keys), store.cached(key, lambda: _facets(store, query)))
 
 
-def _facets(store: Store, asked: Browse) -> dict[str, list[FacetValue]]:
-    return {name: _facet(store, asked, name) for name in FACETS}
+def _facets(store: Store, query: Browse) -> dict[str, list[FacetValue]]:
+    return {name: _facet(store, query, name) for name in FACETS}
 
 
-def _identity(asked: Browse) -> tuple[Any, ...]:
-    chosen = tuple((name, tuple(values)) for name, values in sorted(asked.facets.items()))
-    return asked.search, chosen, asked.order, asked.descending
+def _identity(query: Browse) -> tuple[Any, ...]:
+    chosen = tuple((name, tuple(values)) for name, values in sorted(query.facets.items()))
+    return query.search, chosen, query.order, query.descending
 
 
-def _keys(store: Store, asked: Browse) -> list[int]:
+def _keys(store: Store, query: Browse) -> list[int]:
     """The keys of all documents that fit, in order."""
-    where, values = _conditions(store, asked.facets)
-    way = "DESC" if asked.descending else "ASC"
-    unnamed = "handle = '', " if asked.order not in _ORDERS or asked.order == "name" else ""
-    order = f"{unnamed}{_ORDERS.get(asked.order, _ORDERS['name'])} {way}, handle, rank, path"
+    where, values = _conditions(store, query.facets)
+    way = "DESC" if query.descending else "ASC"
+    unnamed = "handle = '', " if query.order not in _ORDERS or query.order == "name" else ""
+    order = f"{unnamed}{_ORDERS.get(query.order, _ORDERS['name'])} {way}, handle, rank, path"
     sql = f"SELECT document.key FROM document WHERE {where} ORDER BY {order}"
     keys = [row[0] for row in store.rows(sql, values)]
-    if not asked.search:
+    if not query.search:
         return keys
-    found = _found(store, asked)
-    if asked.order == "best":
+    found = _found(store, query)
+    if query.order == "best":
         fitting = set(keys)
         return [key for key in found if key in fitting]
     wanted = set(found)
     return [key for key in keys if key in wanted]
 
 
-def _found(store: Store, asked: Browse) -> list[int]:
+def _found(store: Store, query: Browse) -> list[int]:
     """The keys of what a search finds, kind by kind, the best of each first."""
-    kinds: list[Kind] = [kind for kind in KINDS if kind in asked.facets.get("kind", KINDS)]
-    key = ("found", asked.search, tuple(kinds))
-    return store.cached(key, lambda: [one for kind in kinds for one in _ranked(store, kind, asked)])
+    kinds: list[Kind] = [kind for kind in KINDS if kind in query.facets.get("kind", KINDS)]
+    key = ("found", query.search, tuple(kinds))
+    return store.cached(key, lambda: [one for kind in kinds for one in _ranked(store, kind, query)])
 
 
-def _ranked(store: Store, kind: Kind, asked: Browse) -> list[int]:
-    handles = ranked_handles(store, kind, Task(asked.search))
+def _ranked(store: Store, kind: Kind, query: Browse) -> list[int]:
+    handles = ranked_handles(store, kind, Task(query.search))
     sql = "SELECT handle, key FROM document WHERE kind = ? AND state = 'active'"
     keys = store.cached(("keys", kind), lambda: dict(store.rows(sql, (kind,))))
     return [keys[handle] for handle in handles if handle in keys]
@@ -106,22 +106,22 @@ def _conditions(store: Store, facets: Mapping[str, Sequence[str]]) -> tuple[str,
     return " AND ".join(parts), tuple(values)
 
 
-def _facet(store: Store, asked: Browse, name: str) -> list[FacetValue]:
+def _facet(store: Store, query: Browse, name: str) -> list[FacetValue]:
     """The values of a facet among the documents that fit all others."""
-    others = {facet: chosen for facet, chosen in asked.facets.items() if facet != name}
-    chosen = set(asked.facets.get(name, ()))
-    key = ("facet", name, _identity(Browse(asked.search, others)))
-    counts = store.cached(key, lambda: _counts(store, name, others, asked))
+    others = {facet: chosen for facet, chosen in query.facets.items() if facet != name}
+    chosen = set(query.facets.get(name, ()))
+    key = ("facet", name, _identity(Browse(query.search, others)))
+    counts = store.cached(key, lambda: _counts(store, name, others, query))
     missing = [(value, 0) for value in sorted(chosen - {value for value, _ in counts})]
     return [FacetValue(value, count, value in chosen) for value, count in (*counts, *missing)]
 
 
 def _counts(
-    store: Store, name: str, others: Mapping[str, Sequence[str]], asked: Browse
+    store: Store, name: str, others: Mapping[str, Sequence[str]], query: Browse
 ) -> list[tuple[str, int]]:
     where, values = _conditions(store, others)
-    if asked.search:
-        found = _found(store, asked._replace(facets=others))
+    if query.search:
+        found = _found(store, query._replace(facets=others))
         where += f" AND document.key IN ({', '.join(map(str, found))})" if found else " AND 0"
     if name == "host":
         sums = ", ".join(f"coalesce(sum((hosts & {host_bit(one)}) != 0), 0)" for one in HOOKED)

@@ -6,7 +6,7 @@ from typing import Any
 
 from metier.core.names import canonical_id
 from metier.core.nearest import nearest_name, suggestion
-from metier.errors import NotFoundError
+from metier.errors import REFRESH_HINT, NotFoundError
 from metier.index.store import Store
 from metier.values.files import PLURAL, Kind
 from metier.values.outcomes import Exclusion, Issue
@@ -248,8 +248,8 @@ def no_such_document(store: Store, kind: Kind, wanted: str, workspace: str) -> N
     """The error to raise: the file is excluded, and why; or there is no such document."""
     code = "ABILITY_NOT_FOUND" if kind == "ability" else None
     if not wanted.strip():
-        hint = f"metier list {PLURAL[kind]}"
-        return NotFoundError(f"the name of the {kind} is empty", code=code, hint=hint)
+        message = f"the name of the {kind} is empty"
+        return NotFoundError(message, code=code, hint=list_hint(store, kind))
     path = excluded_path(store, kind, wanted)
     if path:
         [row] = select_rows(store, "kind = ? AND path = ?", [kind, path])
@@ -266,8 +266,15 @@ def no_such_document(store: Store, kind: Kind, wanted: str, workspace: str) -> N
         f"no {kind} is called '{wanted}'",
         code=code,
         where=workspace,
-        hint=suggestion(near, f"metier list {PLURAL[kind]}"),
+        hint=suggestion(near, list_hint(store, kind)),
     )
+
+
+def list_hint(store: Store, kind: Kind) -> str:
+    """How to find the names of documents."""
+    if store.setting("counts") == "":
+        return f"nothing was read yet: {REFRESH_HINT}"
+    return f"metier list {PLURAL[kind]} (Python: catalog.names('{kind}'))"
 
 
 def skills_in(store: Store, folder: str) -> list[Row]:
@@ -278,7 +285,7 @@ def skills_in(store: Store, folder: str) -> list[Row]:
     return select_rows(store, f"{where} {_ORDER}", [end[1:], -len(end), end])
 
 
-def skills_called(store: Store, name: str) -> list[Row]:
+def skills_by_name(store: Store, name: str) -> list[Row]:
     """The active skills with that name, with or without a team and a plugin before it."""
     before = "iif(team = '', '', team || '/') || iif(plugin = '', '', plugin || ':')"
     return select_rows(

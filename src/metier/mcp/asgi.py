@@ -42,7 +42,7 @@ class McpApp:
         self._allow_run = allow_run
         self._app: ASGIApp | None = None
         self._alone = Starlette(lifespan=self.lifespan)
-        self._names = lru_cache(maxsize=16)(lambda port: OwnNames(endpoint._replace(port=port)))
+        self._names = lru_cache(maxsize=16)(self._names_at)
 
     @asynccontextmanager
     async def lifespan(self, _app: Any = None) -> AsyncIterator[None]:
@@ -70,10 +70,13 @@ class McpApp:
 
     @contextmanager
     def _opened(self) -> Iterator[Catalog]:
-        with self._catalog.another(probes=self._allow_run) as catalog:
+        with self._catalog.new_connection(probes=self._allow_run) as catalog:
             if not catalog.is_built():
                 catalog.refresh()
             yield catalog
+
+    def _names_at(self, port: int) -> OwnNames:
+        return OwnNames(self._endpoint._replace(port=port), "asgi_app(catalog, allow_hosts=[NAME])")
 
     def _names_for(self, scope: Scope) -> OwnNames:
         """The own names with the port that the server around it listens on."""

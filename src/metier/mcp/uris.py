@@ -80,7 +80,7 @@ def find_folder(catalog: Catalog, uri: str) -> tuple[Row, list[str]]:
 def _innermost(catalog: Catalog, segments: list[str], most: int, uri: str) -> tuple[Row, list[str]]:
     for end in range(most, 0, -1):
         name = segments[end - 1]
-        for row in catalog.skills_called(name):
+        for row in catalog.skills_by_name(name):
             if skill_root(row) == segments[:end]:
                 return row, segments[end:]
     raise unknown(uri)

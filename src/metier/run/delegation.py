@@ -27,10 +27,6 @@ class DelegationChain(NamedTuple):
     def depth(self) -> int:
         return len(self.agents) - 1
 
-    @property
-    def initiator(self) -> str:
-        return self.agents[0]
-
     def is_in_chain(self, agent_id: str) -> bool:
         return agent_id in self.agents
 

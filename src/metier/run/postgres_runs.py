@@ -16,7 +16,6 @@ from typing import Any, NamedTuple, TypeVar
 
 from metier.errors import (
     DamagedError,
-    NotFoundError,
     RunLostError,
     RunReleasedError,
     StoreError,
@@ -36,6 +35,7 @@ from metier.run.rows import (
     is_storable,
     kept_checkpoints,
     memory_text,
+    no_such_run,
     request_text,
     run_of,
     step_of,
@@ -369,7 +369,7 @@ class PostgresRuns:
 
     def _only(self, found: Sequence[RunRecord], run_id: str) -> RunRecord:
         if len(found) != 1:
-            raise NotFoundError(f"no run is called '{run_id}'", hint="metier runs list")
+            raise no_such_run(run_id)
         return found[0]
 
     def runs(

@@ -8,7 +8,7 @@ from typing import Any
 from metier.core.json_values import FrozenDict
 from metier.core.timestamps import to_iso
 from metier.core.unread import why_not_json
-from metier.errors import UsageError
+from metier.errors import RUNS_HINT, NotFoundError, UsageError
 from metier.run.store import CheckpointMark
 from metier.values.agents import Checkpoint, CheckpointSettings
 from metier.values.runs import NOTHING_USED, Failure, RunRecord, StepRecord, Usage
@@ -24,8 +24,13 @@ def check_idle(states: Iterable[tuple[str, str]]) -> None:
     """Raise `UsageError` if one of these runs, each with its state, is running."""
     for run_id, state in states:
         if state == "running":
-            hint = f"wait for it, or stop it: metier runs cancel {run_id}"
+            stop = f"metier runs cancel {run_id} (Python: catalog.cancel('{run_id}'))"
+            hint = f"wait for it, or stop it: {stop}"
             raise UsageError(f"run '{run_id}' is running", code="RUN_BUSY", hint=hint)
+
+
+def no_such_run(run_id: str) -> NotFoundError:
+    return NotFoundError(f"no run is called '{run_id}'", hint=RUNS_HINT)
 
 
 def dumped(value: Any) -> str:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
-from metier.errors import NotFoundError, RunLostError, StoreError, UsageError
+from metier.errors import RunLostError, StoreError, UsageError
 from metier.run import browsing
 from metier.run import sqlite_tables as tables
 from metier.run.rows import (
@@ -24,6 +24,7 @@ from metier.run.rows import (
     end_values,
     failure_text,
     memory_text,
+    no_such_run,
     request_text,
     run_of,
     step_of,
@@ -295,7 +296,7 @@ class SqliteRuns(Database):
             pattern = re.sub(r"([\[*?])", r"[\1]", run_id) + "*"
             found = self._found("WHERE id GLOB ? LIMIT 2", pattern)
         if len(found) != 1:
-            raise NotFoundError(f"no run is called '{run_id}'", hint="metier runs list")
+            raise no_such_run(run_id)
         return found[0]
 
     def runs(

@@ -84,6 +84,16 @@ class ToolExecutor:
             self.register(self._functions[name]())
             del self._functions[name]
 
+    def function_errors(self) -> list[MetierError]:
+        """Load the added functions; the error of each that cannot be loaded."""
+        errors: list[MetierError] = []
+        for name in [*self._functions]:
+            try:
+                self.load_functions([name])
+            except MetierError as error:
+                errors.append(error)
+        return errors
+
     def remove(self, name: str) -> None:
         """Remove a registered tool, if there is one of that name."""
         self._tools.pop(name, None)

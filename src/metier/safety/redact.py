@@ -30,6 +30,12 @@ _HOME = re.compile(r"(?:/home/|/Users/|\b[A-Za-z]:\\{1,2}Users\\{1,2})[^/\\\s\"'
 _LONG_WORD = re.compile(r"[A-Za-z0-9_+=-]{32,}")
 
 
+def without_tokens(text: str) -> str:
+    """A message without private keys, and without tokens: their forms, with a digit."""
+    text = _KEY_BLOCK.sub(SECRET, text)
+    return _TOKEN.sub(_random, text)
+
+
 def redacted(text: str, home: str = "") -> str:
     """`text` without what looks like a secret, an e-mail address or a home folder."""
     text = _KEY_BLOCK.sub(SECRET, text)

@@ -55,8 +55,8 @@ class CatalogPool:
     @contextmanager
     def _reader(self) -> Iterator[Catalog]:
         """Another connection to the catalog, under the user's trust as it is now."""
-        another = self._opener.now(lambda catalog: catalog.another)
-        with another() as catalog:
+        connect = self._opener.now(lambda catalog: catalog.new_connection)
+        with connect() as catalog:
             yield catalog
 
     async def _next_free(self) -> CatalogThread:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from metier.errors import DamagedError, StoreError
+from metier.storage.places import named_state_folder
 from metier.storage.room import Room
 
 IN_MEMORY = ":memory:"
@@ -267,7 +268,7 @@ class Database:
             if not of_system:
                 raise
             raise StoreError(
-                f"{cls.called} cannot be written: {error.strerror}",
+                f"{cls.called} cannot be written{_in_folder(path)}: {error.strerror}",
                 code="STORE_READ_ONLY",
                 where=path,
                 hint=_CHECK_PERMISSION,
@@ -281,16 +282,21 @@ class Database:
             return StoreError(str(error), where=path, hint="see metier doctor")
         name, message, hint = _BY_SQLITE_CODE[code]
         kind = DamagedError if name == DamagedError.default_code else StoreError
-        return kind(
-            message.format(it=cls.called), code=name, where=path, hint=hint or cls.if_damaged
-        )
+        message = message.format(it=cls.called)
+        message += _in_folder(path) if name == "STORE_READ_ONLY" else ""
+        return kind(message, code=name, where=path, hint=hint or cls.if_damaged)
+
+
+def _in_folder(path: str) -> str:
+    named = named_state_folder(path)
+    return f" in {named}" if named else ""
 
 
 def _misused(called: str, path: str, error: Exception) -> StoreError:
     if "thread" in str(error):
         message = f"{called} was opened in another thread"
         return StoreError(
-            message, where=path, hint="call catalog.another() or Catalog.open in each thread"
+            message, where=path, hint="call catalog.new_connection() or Catalog.open in each thread"
         )
     if "closed" in str(error):
         return StoreError(f"{called} is closed", where=path, hint="open another")

@@ -42,6 +42,15 @@ def state_home(environ: Mapping[str, str] | None = None, workspace: str = "") ->
     return os.path.join(given or os.path.join(home, ".local", "state"), "metier")
 
 
+def named_state_folder(path: str) -> str:
+    """`FOLDER (VARIABLE)` for a file in a state folder that a variable names; else empty."""
+    for name in (STATE_VARIABLE, "XDG_STATE_HOME"):
+        folder = os.environ.get(name, "")
+        if os.path.isabs(folder) and is_inside(path, folder):
+            return f"{folder} ({name})"
+    return ""
+
+
 def state_room(workspace: str, environ: Mapping[str, str] | None = None) -> Room:
     real = os.path.realpath(workspace)
     return Room(state_home(environ, real), "workspaces", room_name(real))

@@ -261,7 +261,7 @@ def _make_private(folder: str) -> None:
         os.mkdir(folder, 0o700)
     except FileExistsError:
         if not os.path.isdir(folder):
-            raise
+            raise NotADirectoryError(20, os.strerror(20), folder) from None
 
 
 def _content(file: int, largest: int, path: str) -> bytes:

@@ -4,18 +4,24 @@ from collections.abc import Iterable
 
 from metier.catalog import Catalog
 from metier.core.arguments import check_text, wrong_argument
+from metier.core.nearest import did_you_mean
+from metier.errors import NotFoundError
+from metier.values.files import Kind
 from metier.values.runs import RunResult
 from metier.values.selection import Injection
 from metier.values.which import Which
 
 
 def assert_which(catalog: Catalog, task: str, *skills: str, host: str | None = None) -> Which:
-    """Fail unless exactly these skills fire for a task, in any order; the whole answer."""
+    """Fail unless exactly these skills fire for a task, in any order; the whole answer.
+
+    Raises `NotFoundError` for an unknown skill.
+    """
     __tracebackhide__ = True
-    if not isinstance(catalog, Catalog):
-        raise wrong_argument("catalog", "a Catalog", catalog)
+    _check_catalog(catalog)
     for skill in skills:
         check_text("skills", skill, "assert_which(catalog, task, 'one', 'another')")
+        catalog.find_skill(skill)
     found = catalog.which(task, host=host, expect=skills[0] if skills else None, everything=False)
     fired = {document.name for document in found.named}
     if fired != set(skills):
@@ -31,22 +37,51 @@ def assert_silent(catalog: Catalog, task: str, *, host: str | None = None) -> Wh
     return assert_which(catalog, task, host=host)
 
 
-def assert_injected(result: Injection | RunResult, *names: str) -> None:
-    """Fail unless all of these abilities, cards and providers were injected."""
+def assert_injected(catalog: Catalog, result: Injection | RunResult, *names: str) -> None:
+    """Fail unless all of these abilities, cards and providers were injected.
+
+    Raises `NotFoundError` for a name that no document has.
+    """
     __tracebackhide__ = True
+    _check_catalog(catalog)
     injected = _injected(result)
+    _check_names(catalog, names)
     missing = [name for name in names if name not in injected]
     if missing:
         raise AssertionError(f"{_listed(missing)} should be injected, but {_listed(injected)} was")
 
 
-def assert_not_injected(result: Injection | RunResult, *names: str) -> None:
-    """Fail if one of these abilities, cards and providers was injected."""
+def assert_not_injected(catalog: Catalog, result: Injection | RunResult, *names: str) -> None:
+    """Fail if one of these abilities, cards and providers was injected.
+
+    Raises `NotFoundError` for a name that no document has.
+    """
     __tracebackhide__ = True
+    _check_catalog(catalog)
     injected = _injected(result)
+    _check_names(catalog, names)
     found = [name for name in names if name in injected]
     if found:
         raise AssertionError(f"{_listed(found)} should not be injected")
+
+
+def _check_catalog(catalog: object) -> None:
+    if not isinstance(catalog, Catalog):
+        raise wrong_argument("catalog", "a Catalog", catalog)
+
+
+def _check_names(catalog: Catalog, names: Iterable[str]) -> None:
+    """Raise `NotFoundError` for a name that no ability, card or skill has, excluded or not."""
+    __tracebackhide__ = True
+    known = [name for kind in _INJECTED for name in catalog.names(kind, excluded=True)]
+    for name in names:
+        if name not in known and not catalog.find("skill", name):
+            message = f"no ability, card or skill is called '{name}'"
+            hint = did_you_mean(name, known, "metier list")
+            raise NotFoundError(message, where=catalog.workspace, hint=hint)
+
+
+_INJECTED: tuple[Kind, ...] = ("ability", "card", "skill")
 
 
 def _injected(result: Injection | RunResult) -> list[str]:

@@ -127,7 +127,8 @@ class Chosen:
     id: str
     name: str
     score: float
-    comes: bool
+    is_injected: bool
+    """Whether it would be injected."""
     reason: str = ""
     """Why it would not be injected."""
     threshold: float | None = None
@@ -139,7 +140,7 @@ class Chosen:
             "id": self.id,
             "name": self.name,
             "score": self.score,
-            "comes": self.comes,
+            "injected": self.is_injected,
             "reason": self.reason,
             "threshold": self.threshold,
             "parts": dict(self.parts),
@@ -149,17 +150,17 @@ class Chosen:
 def _card(scored: Scored[Card], why: str) -> Chosen:
     card = scored.item
     return Chosen(
-        kind="card", id=card.id, name=card.name, score=scored.score, comes=not why, reason=why,
-        threshold=card.confidence_threshold,
+        kind="card", id=card.id, name=card.name, score=scored.score,
+        is_injected=not why, reason=why, threshold=card.confidence_threshold,
     )  # fmt: skip
 
 
-def _ability(scored: Scored[Ability], comes: bool) -> Chosen:
+def _ability(scored: Scored[Ability], is_injected: bool) -> Chosen:
     ability = scored.item
-    why = "" if comes else "over-budget"
+    why = "" if is_injected else "over-budget"
     return Chosen(
-        kind="ability", id=ability.id, name=ability.name, score=scored.score, comes=comes,
-        reason=why, parts=scored.parts,
+        kind="ability", id=ability.id, name=ability.name, score=scored.score,
+        is_injected=is_injected, reason=why, parts=scored.parts,
     )  # fmt: skip
 
 

@@ -48,21 +48,22 @@ def stacked(
     scale = width / (max(most, sum(sizes), mark or 0.0) or 1.0)
     told, shown, at = [], [], 0.0
     for number, (part, value) in enumerate(zip(parts, sizes, strict=True)):
-        told.append(text := f"{part.label} {_figure(part.value)}")
+        told.append(text := f"{_escaped(part.label)} {_figure(part.value)}")
         if size := value * scale:
             tone = part.tone or TONES[number % len(TONES)]
             box = f'x="{at:.2f}" y="0" width="{size:.2f}" height="{height}"'
-            shown.append(f'<rect class="{tone}" {box}>{_title(text)}</rect>')
+            shown.append(f'<rect class="{tone}" {box}><title>{text}</title></rect>')
             at += size
     said = ", ".join(told)
     if mark is not None:
-        x, title = min(mark * scale, width - 1), f"{mark_label} {_figure(mark)}"
+        x, title = min(mark * scale, width - 1), f"{_escaped(mark_label)} {_figure(mark)}"
         box = f'x1="{x:.2f}" x2="{x:.2f}" y1="-2" y2="{height + 2}"'
-        shown.append(f'<line class="mark" {box}>{_title(title)}</line>')
+        shown.append(f'<line class="mark" {box}><title>{title}</title></line>')
         said = f"{said}; {title}"
     ground = f'<rect class="ground" x="0" y="0" width="{width}" height="{height}"/>'
     inner = f"{ground}{''.join(shown)}"
-    return _svg("bar", f"{label}: {said}" if label else said, (0, -2, width, height + 4), inner)
+    name = f"{_escaped(label)}: {said}" if label else said
+    return _svg("bar", name, (0, -2, width, height + 4), inner)
 
 
 def columns(values: Sequence[tuple[str, float]], *, label: str, height: int = 48) -> Markup:
@@ -72,13 +73,13 @@ def columns(values: Sequence[tuple[str, float]], *, label: str, height: int = 48
     for number, (name, value) in enumerate(values):
         size = max(value / most * height, 1 if value else 0)
         box = f'x="{number * step}" y="{height - size:.2f}" width="{step - 3}" height="{size:.2f}"'
-        title = _title(f"{name}: {_figure(value)}")
+        title = f"<title>{_escaped(name)}: {_figure(value)}</title>"
         ground = f'x="{number * step}" y="{height - 1}" width="{step - 3}" height="1"'
         shown.append(f'<rect class="ground" {ground}/>')
         shown.append(f'<rect class="t1" {box}>{title}</rect>')
-    told = ", ".join(f"{name}: {_figure(value)}" for name, value in values if value)
-    width = max(step * len(values) - 3, 1)
-    svg = _svg("columns", f"{label}: {told or 'none'}", (0, 0, width, height), "".join(shown))
+    told = ", ".join(f"{_escaped(name)}: {_figure(value)}" for name, value in values if value)
+    width, name = max(step * len(values) - 3, 1), f"{_escaped(label)}: {told or 'none'}"
+    svg = _svg("columns", name, (0, 0, width, height), "".join(shown))
     return Markup(f'<figure class="columns">{svg}{_ends(values)}</figure>')
 
 
@@ -91,29 +92,12 @@ def _ends(values: Sequence[tuple[str, float]]) -> str:
     return f"<figcaption>{''.join([f'<span>{_escaped(one)}</span>' for one in texts])}</figcaption>"
 
 
-def sparkline(values: Sequence[float], *, label: str, width: int = 120, height: int = 24) -> Markup:
-    """A line through some values."""
-    most, least = max(values, default=0.0), min(values, default=0.0)
-    span, step = (most - least) or 1.0, width / max(1, len(values) - 1)
-    points = " ".join(
-        f"{number * step:.1f},{height - 2 - (value - least) / span * (height - 4):.1f}"
-        for number, value in enumerate(values)
-    )
-    told = f"{label}: from {_figure(least)} to {_figure(most)}" if values else f"{label}: none"
-    line = f'<polyline class="line" points="{points}"/>' if values else ""
-    return _svg("sparkline", told, (0, 0, width, height), line)
-
-
-def _svg(kind: str, told: str, box: tuple[int, int, int, int], inner: str) -> Markup:
+def _svg(kind: str, name: str, box: tuple[int, int, int, int], inner: str) -> Markup:
+    """A picture whose name is HTML: only labels are escaped, since escaping each figure is slow."""
     left, top, width, height = box
     size = f'viewBox="{left} {top} {width} {height}" width="{width}" height="{height}"'
-    name = _escaped(told)
     start = f'<svg class="{kind}" role="img" aria-label="{name}" {size} preserveAspectRatio="none">'
     return Markup(f"{start}<title>{name}</title>{inner}</svg>")
-
-
-def _title(text: str) -> str:
-    return f"<title>{_escaped(text)}</title>"
 
 
 @lru_cache(maxsize=4_096)

@@ -22,7 +22,6 @@ from metier.web.injected_html import (
 from metier.web.markdown import rendered
 from metier.web.marking import pieces_html
 from metier.web.page import to_plain
-from metier.web.pictures_resolve import score_bar
 from metier.web.query import address
 from metier.web.rankings import ranking_html
 from metier.web.table_html import filter_html, head_html, pager_html, table_html
@@ -63,7 +62,7 @@ def environment() -> jinja2.Environment:
         auto_reload=False,
     )
     made.filters.update(moment=moment, count=count, counted=counted, cut=cut, tone=tone)
-    made.filters.update(markdown=rendered, address=address, as_text=as_text)
+    made.filters.update(markdown=rendered, as_text=as_text)
     made.filters.update(duration=duration, dollars=dollars, without_filling=without_filling)
     made.globals.update(
         abilities_html=abilities_html,
@@ -83,8 +82,6 @@ def environment() -> jinja2.Environment:
         plan_picture=run_pictures.plan,
         run_axis=run_pictures.axis,
         run_bar=run_pictures.run_bar,
-        score_bar=score_bar,
-        sparkline=pictures.sparkline,
         stacked=pictures.stacked,
         table=table_html,
         version=__version__,

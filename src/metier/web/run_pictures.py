@@ -15,6 +15,7 @@ SIGNS = {
     "succeeded": "✓",
     "failed": "✕",
     "running": "●",
+    "interrupted": "!",
     "skipped": "–",
     "cancelled": "■",
     "blocked": "■",

@@ -52,9 +52,9 @@ class Sessions:
         self.cookie = f"metier_{port}"
         """Cookies are shared by all ports of a host, so its name holds the port."""
         self.token = secrets.token_urlsafe(32)
-        self._secret = secrets.token_bytes(32)
         self._is_used = False
-        self._known: list[str] = []
+        self._known: dict[str, str] = {}
+        """Session → what its forms must send along."""
 
     def enter(self, shown: str) -> str:
         """A new session for the token; empty if it is wrong or was used before."""
@@ -62,7 +62,7 @@ class Sessions:
             return ""
         self._is_used = True
         session = secrets.token_urlsafe(32)
-        self._known.append(session)
+        self._known[session] = secrets.token_urlsafe(32)
         return session
 
     def of(self, request: Request) -> str:
@@ -79,11 +79,12 @@ class Sessions:
         )
 
     def csrf(self, session: str) -> str:
-        """What every form of a session must send along."""
-        return hmac.digest(self._secret, session.encode(), "sha256").hex()
+        """What every form of a session must send along; empty for a session that is not known."""
+        return self._known.get(session, "")
 
     def is_own_form(self, session: str, shown: str) -> bool:
-        return bool(session) and hmac.compare_digest(shown.encode(), self.csrf(session).encode())
+        wanted = self.csrf(session)
+        return bool(wanted) and hmac.compare_digest(shown.encode(), wanted.encode())
 
 
 def _cookies(request: Request, name: str) -> list[str]:

@@ -99,12 +99,8 @@ class Table:
     def element(self) -> str:
         return f"table-{self.name or 'main'}"
 
-    def sort_link(self, column: Column) -> str:
-        """Sorts by a column, or turns its order round."""
-        return self._link(sort=self._order_by(column), page=None)
-
     def sort_links(self) -> list[str]:
-        """The same for all columns; the rest of the address is encoded once."""
+        """For each column, what sorts by it or turns its order round."""
         sort = self.asked.key("sort")
         rest = self.query.replaced({sort: None, self.asked.key("page"): None}).encoded()
         start = f"/{self.page_name}?{rest}{'&' if rest else ''}"

@@ -8,8 +8,8 @@
    `view.cached(key, make)`.
 2. `templates/NAME.html`, which extends `base.html` and shows `data` in its block `content`.
    Everything is escaped. `address("page", name=value)` makes links, `table(data.rows)` shows a
-   `table_of(view, columns, rows)`, and `bar`, `stacked`, `columns` and `sparkline` draw. No inline
-   script, no `style` attribute: the policy forbids both.
+   `table_of(view, columns, rows)`, and `bar`, `stacked` and `columns` draw. No inline script, no
+   `style` attribute: the policy forbids both.
 
 The page is at `/NAME`, its data at `/NAME.json`. Forms that change something post to an `Action`,
 listed in `ACTIONS`, at `/do/NAME`, with the hidden field `csrf_name` = `csrf`. Forms that begin a

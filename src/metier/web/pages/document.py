@@ -167,10 +167,10 @@ def _all_outcomes(catalog: Catalog) -> Mapping[str, Sequence[int]]:
 
 def _hosts(view: View, row: Row) -> list[dict[str, Any]]:
     """What each host makes of a skill."""
-    looks = view.briefly("looks", view.catalog.host_looks)
+    checker = view.briefly("checker", view.catalog.host_checker)
     return [
         {"host": name, "title": HOSTS[name].title, **_host_row(view, name, verdict)}
-        for name, verdict in looks.at(row.path).items()
+        for name, verdict in checker.check(row.path).items()
     ]
 
 

@@ -1,7 +1,7 @@
 """Run: one run with its plan, timeline, prompts, calls, checkpoints and delegated runs."""
 
 import json
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from typing import Any
 
 from metier.catalog import Catalog
@@ -12,7 +12,7 @@ from metier.flow.run_plan import base_id, declared_steps
 from metier.flow.run_report import LAST, RunReport
 from metier.flow.run_watching import follow, progress_of
 from metier.values.agents import Checkpoint
-from metier.values.runs import OnEvent, RunRecord
+from metier.values.runs import OnEvent, RunRecord, StepRecord
 from metier.web.page import Action, Ask, Data, Page, Start, Stream, View
 from metier.web.query import Query, address
 from metier.web.timeline import timeline_of
@@ -34,9 +34,15 @@ def build(view: View) -> Data:
     run = report.run
     asked = {key: run.request.get(key) for key in ("input", "model", "execution")}
     may_act = not view.is_restricted
+    own, from_checkpoint = _own_steps(report)
+    plan, steps = report.plan.to_json(), _steps(report)
+    timeline = timeline_of(own, is_live=report.is_live)
+    if not report.is_executing:
+        _mark_interrupted(plan, [*steps, *timeline["bars"]])
     return {
         "run": {**run.to_json(), **asked, "created": run.created, "finished": run.finished},
-        "isAbandoned": report.is_abandoned,
+        "isAbandoned": report.is_interrupted,
+        "isUnbegun": report.is_unbegun,
         "isLive": report.is_live,
         "isRollingBack": report.is_live or report.is_resumable,
         "notTakenBack": run_report.not_taken_back(run, report.steps),
@@ -46,14 +52,33 @@ def build(view: View) -> Data:
         "mayFork": may_act and bool(report.checkpoints),
         "isRestricted": view.is_restricted,
         "lacksConsent": list(report.lacks_consent),
-        "plan": report.plan.to_json(),
-        "timeline": timeline_of(report.steps, is_live=report.is_live),
-        "steps": _steps(report),
+        "plan": plan,
+        "timeline": timeline,
+        "steps": steps,
+        "fromCheckpoint": from_checkpoint,
         "children": [_child(one) for one in report.children],
         "checkpoints": [_checkpoint(one) for one in reversed(report.checkpoints)],
         "queue": report.facts.queue,
         "notes": [one.to_json() for one in report.facts.notes],
     }
+
+
+def _own_steps(report: RunReport) -> tuple[list[StepRecord], int]:
+    """The steps that a run executed itself, and how many a fork has from its checkpoint."""
+    if not report.run.forked_from:
+        return list(report.steps), 0
+    own = [one for one in report.steps if one.finished is None or one.finished > report.run.created]
+    return own, len(report.steps) - len(own)
+
+
+def _mark_interrupted(plan: Mapping[str, Any], steps: Iterable[dict[str, Any]]) -> None:
+    """Call steps `interrupted` that were running when the process of their run ended."""
+    planned = [step for layer in plan["layers"] for step in layer]
+    for step in [*steps, *planned]:
+        if step["state"] == "running":
+            step["state"] = "interrupted"
+    for group in [group for step in planned for group in step["groups"]]:
+        _mark_interrupted(group, [])
 
 
 def _steps(report: RunReport) -> list[dict[str, Any]]:

@@ -98,7 +98,7 @@ def add(catalog: Catalog, fields: Mapping[str, str]) -> str:
     if not task:
         raise UsageError("the prompt is empty", hint="type one first")
     if skill:
-        skill = catalog.skill_meant(skill).handle
+        skill = catalog.find_skill(skill).handle
     expected = {"skills": [skill]} if skill else {"nothing": True}
     add_case(catalog.workspace, EvalCase(task=task, **expected))
     return address("which", task=task, expect=skill, added="1")
