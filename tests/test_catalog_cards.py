@@ -812,6 +812,7 @@ def test_the_users_own_folders_are_no_source_of_cards(desk: Desk, empty_home: Pa
     for folder in ("", ".config/metier/", ".claude/", ".metier/"):
         Workspace(empty_home).write(f"{folder}{FOLDER}/evil.md", card_text("evil"))
     Workspace(desk.root.parent).write(f"{FOLDER}/evil.md", card_text("evil"))
+    desk.trust()
     with Catalog.open(desk.root) as catalog:
         catalog.refresh()
         assert catalog.documents("card") == []
@@ -821,6 +822,7 @@ def test_the_users_own_folders_are_no_source_of_cards(desk: Desk, empty_home: Pa
 @pytest.mark.parametrize("folder", ["../outside", "{root}/../outside"])
 def test_a_folder_outside_the_workspace_is_no_source_of_cards(desk: Desk, folder: str) -> None:
     Workspace(desk.root.parent / "outside").write("evil.md", card_text("evil"))
+    desk.trust()
     named = Config(host_folders=False, cards=(folder.format(root=desk.root),))
     with Catalog.open(desk.root, config=named) as catalog:
         catalog.refresh()

@@ -24,6 +24,7 @@ from hook.hooks import (
 from metier.catalog import Catalog
 from metier.config.record import TrustRecord
 from metier.discover.sources.remote import RemoteSource
+from metier.errors import SourceError
 from metier.flow.boundary import read_boundary
 from metier.hook.catalog_file import ReadOnlyCatalog
 from metier.hook.journal import Journal
@@ -295,7 +296,7 @@ def test_a_refresh_that_a_prompt_has_started_calls_nobody(
     assert seen["METIER_OFFLINE"] == "1"
     monkeypatch.setenv("METIER_OFFLINE", "1")
     monkeypatch.setattr("metier.discover.sources.remote._fetch", lambda *_: pytest.fail("fetched"))
-    with pytest.raises(Exception, match="not fetched here"):
+    with pytest.raises(SourceError, match="not fetched here"):
         RemoteSource("https://127.0.0.1:9/card.md", "0" * 64).load()
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mcp import Client
+from mcp import Client, MCPError
 from mcp.types import INVALID_PARAMS
 
 from conftest import Workspace
@@ -189,7 +189,7 @@ def test_a_skill_with_a_file_whose_address_is_anothers_has_no_entry(crossed: Wor
 
 
 def refused_entry(server: Any, uri: str) -> str:
-    with pytest.raises(Exception, match="has no entry") as caught:
+    with pytest.raises(MCPError, match="has no entry") as caught:
         sent(server, GetSkill(params=OfUri(uri=uri)))
     return str(caught.value)
 

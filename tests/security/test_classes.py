@@ -169,7 +169,7 @@ def test_settings_for_the_user_alone_are_an_error_in_a_workspace(
     place.user(f"{setting}\n")
     place.load()
     place.own(f"{setting}\n")
-    with pytest.raises(Exception, match="is used only in your own settings"):
+    with pytest.raises(ConfigError, match="is used only in your own settings"):
         place.load(is_trusted=True)
 
 

@@ -11,6 +11,7 @@ import pytest
 from conftest import Workspace
 from mcp_served import example, own_home
 from metier.catalog import Catalog
+from metier.errors import StoreError
 from metier.flow.usage_kept import kept_with
 from metier.flow.usage_sessions import SessionUse
 from metier.hosts.events import Fired
@@ -394,7 +395,7 @@ def test_pages_cannot_write_to_the_catalog(workspace: Workspace) -> None:
 
         def look(found: Catalog) -> None:
             catalog.append(found.store.is_read_only)
-            with pytest.raises(Exception, match="cannot be written"):
+            with pytest.raises(StoreError, match="cannot be written"):
                 found.store.remember("a", "b")
 
         made.client.portal.call(reading.ask, look)  # type: ignore[union-attr]

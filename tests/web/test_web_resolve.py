@@ -11,6 +11,7 @@ from markupsafe import escape
 
 from conftest import Workspace
 from mcp_served import example, own_home
+from metier.errors import NotFoundError
 from metier.flow.injected_parts import messages_of
 from metier.web.pages.inject import LONGEST_ADDRESS
 from metier.web.pasted import MOST, Pasted
@@ -367,7 +368,7 @@ def test_only_the_latest_pasted_texts_are_kept() -> None:
     pasted = Pasted()
     keys = [pasted.keep(f"text {number}") for number in range(MOST + 1)]
     assert pasted.find(keys[-1]) == f"text {MOST}"
-    with pytest.raises(Exception, match="no longer kept"):
+    with pytest.raises(NotFoundError, match="no longer kept"):
         pasted.find(keys[0])
 
 
