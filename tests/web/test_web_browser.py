@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import metier
 from conftest import Workspace
 from mcp_served import example, own_home
+from metier.catalog import Catalog
 from metier.web.app import all_pages
+from metier.web.exporting import Exporter, write_export
 from web_browser import HOSTILE, Opened, Watched, axe_script, chromium, program, serious
 
 if TYPE_CHECKING:
@@ -56,6 +59,29 @@ _RUN = {
     "dark": "axe.run({resultTypes: ['violations'], runOnly: ['color-contrast']})",
 }
 """Only colours differ in the dark."""
+
+
+STYLE = Path(metier.__file__).parent / "web" / "static" / "style.css"
+_CONTRAST = """(selector) => {
+    const style = getComputedStyle(document.querySelector(selector), "::before");
+    const painted = (colours) => {
+        const context = document.createElement("canvas").getContext("2d");
+        for (const one of colours) {
+            context.fillStyle = one;
+            context.fillRect(0, 0, 1, 1);
+        }
+        const parts = [...context.getImageData(0, 0, 1, 1).data].slice(0, 3).map((one) => {
+            const part = one / 255;
+            return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+        });
+        return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2] + 0.05;
+    };
+    const ground = getComputedStyle(document.body).backgroundColor;
+    const edge = parseFloat(style.borderTopWidth) ? style.borderTopColor : style.backgroundColor;
+    const both = [painted([ground]), painted([ground, edge])];
+    return Math.max(...both) / Math.min(...both);
+}"""
+"""The contrast of the edge of a swatch, or of a swatch without one, to the page (WCAG 2)."""
 
 
 @pytest.fixture(scope="module")
@@ -333,6 +359,34 @@ def test_the_page_that_is_open_is_in_sight_in_the_narrow_list_of_pages(opened: O
         "() => { const one = document.querySelector('.side [aria-current]')"
         ".getBoundingClientRect(); return one.left >= 0 && one.right <= 360; }"
     )
+    context.close()
+
+
+def test_an_export_shows_its_whole_list_of_pages_in_a_narrow_window(
+    opened: Opened, workspace: Workspace, tmp_path: Path
+) -> None:
+    with Catalog.open(workspace.root) as catalog:
+        catalog.refresh()
+        write_export(str(tmp_path / "out"), Exporter(catalog).files())
+    context = opened.stranger(viewport={"width": 360, "height": 800})
+    page = context.new_page()
+    page.goto((tmp_path / "out" / "overview.html").as_uri())
+    links = page.locator(".side nav a")
+    boxes = [links.nth(number).bounding_box() for number in range(links.count())]
+    assert len(boxes) > 5
+    assert all(box and box["x"] >= 0 and box["x"] + box["width"] <= 360 for box in boxes)
+    context.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_colours_of_matches_can_be_told_from_the_page(opened: Opened, scheme: Any) -> None:
+    context = opened.stranger(color_scheme=scheme)
+    page = context.new_page()
+    names = ["exact", "alias", "fuzzy", "provisional"]
+    keys = "".join(f'<span class="k-{name}">{name}</span>' for name in names)
+    page.set_content(f'<style>{STYLE.read_text()}</style><p class="key">{keys}</p>')
+    found = [page.evaluate(_CONTRAST, f".k-{name}") for name in names]
+    assert min(found) >= 3, dict(zip(names, found, strict=True))
     context.close()
 
 

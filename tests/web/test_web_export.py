@@ -186,6 +186,28 @@ def test_an_interrupted_export_leaves_the_folder_as_it_was(tmp_path: Path) -> No
     assert sorted(os.listdir(folder)) == [MARKER, "overview.html", "static"]
 
 
+def test_what_a_killed_export_left_is_removed_by_the_next(tmp_path: Path) -> None:
+    folder, own = tmp_path / "out", tmp_path / "own"
+    own.mkdir()
+    (own / "thesis.html").write_text("mine")
+    page = [("overview.html", b"page")]
+    write_export(str(folder), iter(page))
+    os.symlink(own, folder / ".metier-linked00")
+    (folder / ".metier-notes").mkdir()
+    (folder / ".metier-ab_cd012").mkdir()
+    (folder / ".metier-ab_cd012" / "overview.html").write_text("half")
+
+    def during_another() -> Iterator[tuple[str, bytes]]:
+        write_export(str(folder), iter(page))
+        yield from page
+
+    write_export(str(folder), during_another())
+    assert sorted(os.listdir(folder)) == [
+        ".metier-linked00", ".metier-notes", MARKER, "overview.html", "static",
+    ]  # fmt: skip
+    assert (own / "thesis.html").read_text() == "mine"
+
+
 def test_a_forged_marker_removes_no_other_file(filled: Workspace, tmp_path: Path) -> None:
     folder, other = tmp_path / "out", tmp_path / "other.html"
     folder.mkdir()

@@ -306,6 +306,8 @@ def test_a_pending_run_that_nothing_continues_says_so(agents: Agents) -> None:
         assert page.count('<span class="badge bad">interrupted</span>') == 2
         assert "Its process ended before the run did" in page
         assert 'badge warn">' not in page
+        assert made.json("/runs.json")["runs"]["rows"][0]["state"] == "interrupted"
+        assert made.json("/overview.json")["runs"]["latest"][0]["state"] == "interrupted"
         with (
             closing(sqlite3.connect(state_folder(agents.root) / "runs.db")) as connection,
             connection,

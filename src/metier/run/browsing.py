@@ -34,7 +34,10 @@ class Dialect(NamedTuple):
     """Tells whether the process that executes a run is gone."""
 
 
-SQLITE = Dialect("?", "json_extract(usage, '$[2]')", "instr({text}, {mark})", False, "owner, lease")
+SQLITE = Dialect(
+    "?", "json_extract(usage, '$[2]')", "instr({text}, {mark})", False,
+    "owner, lease, failure IS NOT NULL",
+)  # fmt: skip
 POSTGRES = Dialect(
     "%s", "(usage::json ->> 2)::float8", "position({mark} in {text})", True,
     "coalesce(lease <= clock_timestamp(), true)",
@@ -76,8 +79,10 @@ def _row_of(row: Row, task: str, gone: bool) -> RunRow:
 
 
 def sqlite_row(row: Row) -> RunRow:
-    *known, owner, lease = row
-    gone = row[3] == "running" and is_gone(owner, lease, time.time())
+    *known, owner, lease, has_failure = row
+    is_running, is_pending = row[3] == "running", row[3] == "pending"
+    gone = is_running and is_gone(owner, lease, time.time())
+    gone = gone or (is_pending and bool(has_failure))  # no worker continues it
     return _row_of(tuple(known), row[2], gone)
 
 

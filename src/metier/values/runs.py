@@ -201,7 +201,7 @@ class RunRow(NamedTuple):
     parent_run: str
     usage: Usage
     is_abandoned: bool = False
-    """Whether its process is gone, although its state is still `running`."""
+    """Whether its process is gone, although its state is `running`, or `pending` on one machine."""
 
 
 class RunResult(NamedTuple):

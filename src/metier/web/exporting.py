@@ -1,12 +1,15 @@
 """The read-only pages as static files: relative links, no script, no forms."""
 
+import fcntl
 import hashlib
 import json
 import os
 import re
+import shutil
 import tempfile
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from html import escape
 from html.parser import HTMLParser
@@ -52,6 +55,8 @@ _IN_RUNS = frozenset({"input", "output", "sent", "message", "hint", "notes", "wa
 _PRIVATE = {"run": _PROMPTS | _IN_RUNS, "report": _PROMPTS | {"query"}}
 _STATIC = ("style.css", "runs.css", "icon.svg")
 MARKER = "metier-export.json"
+_MAKING = ".metier-"
+"""How the names of temporary folders begin."""
 _SAFE = re.compile(r"[^a-z0-9]+")
 _POLICY = "script-src 'none'; object-src 'none'; base-uri 'none'; form-action 'none'"
 OnProgress = Callable[[int, int], None]
@@ -281,14 +286,16 @@ class _Rewriter(HTMLParser):
 def write_export(folder: str, files: Iterator[tuple[str, bytes]]) -> int:
     """Write files into a folder that is new, empty or an earlier export; how many.
 
-    They are made in a temporary folder in it, so an interrupted export leaves the earlier one.
+    They are made in a temporary folder in it, so an interrupted export leaves the earlier one. The
+    temporary folder of an export that was killed is removed.
     Raises `UsageError` for any other folder, `OSError`.
     """
     earlier = _earlier(folder)
     os.makedirs(folder, exist_ok=True)
     if not earlier:
         _mark(folder, [])
-    with tempfile.TemporaryDirectory(prefix=".metier-", dir=folder) as made:
+    _remove_leftovers(folder)
+    with tempfile.TemporaryDirectory(prefix=_MAKING, dir=folder) as made, _locked(made):
         os.mkdir(os.path.join(made, "static"))
         written: list[str] = []
         for file, content in files:
@@ -300,6 +307,25 @@ def write_export(folder: str, files: Iterator[tuple[str, bytes]]) -> int:
         for file in written:
             os.replace(os.path.join(made, file), os.path.join(folder, file))
     return len(written)
+
+
+@contextmanager
+def _locked(folder: str) -> Iterator[None]:
+    """Locked until the end, also that of the process. Raises `BlockingIOError` if it is already."""
+    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(opened)
+
+
+def _remove_leftovers(folder: str) -> None:
+    """Remove the temporary folders of exports that were killed."""
+    for name in os.listdir(folder):
+        if re.fullmatch(rf"{re.escape(_MAKING)}[a-z0-9_]{{8}}", name):
+            with suppress(OSError), _locked(os.path.join(folder, name)):
+                shutil.rmtree(os.path.join(folder, name))
 
 
 def _earlier(folder: str) -> list[str]:

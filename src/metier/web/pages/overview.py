@@ -12,12 +12,14 @@ from metier.errors import MetierError
 from metier.flow.hook_figures import statistics
 from metier.flow.hook_log import Decisions, kill_switch, read_decisions
 from metier.flow.listing import LISTED, HostListing
+from metier.flow.running import Agency
 from metier.hosts.here import hosts_here
 from metier.storage.places import user_home
 from metier.values.browsing import Browse
 from metier.values.files import KINDS, PLURAL
 from metier.values.outcomes import Exclusion
 from metier.values.rows import Row
+from metier.values.runs import RunRecord
 from metier.web.page import Data, Page, View
 
 _DAYS = 14
@@ -163,13 +165,12 @@ def _runs(catalog: Catalog) -> dict[str, Any]:
         runs, total = store.runs(limit=_MOST_RUNS, delegated=False), store.count_runs()
     except MetierError as error:
         return {"total": 0, "latest": [], "problem": error.message, "hint": error.hint}
-    now = time.time()
     latest = [
         {
             "runId": run.run_id,
             "agentId": run.agent_id,
             "task": run.task,
-            "state": "interrupted" if store.is_abandoned(run, now) else run.state,
+            "state": "interrupted" if _is_interrupted(catalog.agency, run) else run.state,
             "created": run.created,
             "seconds": _seconds(run.created, run.finished),
             "tokens": run.usage.tokens,
@@ -178,6 +179,12 @@ def _runs(catalog: Catalog) -> dict[str, Any]:
         for run in runs
     ]
     return {"total": total, "latest": latest}
+
+
+def _is_interrupted(agency: Agency, run: RunRecord) -> bool:
+    """Whether its process is gone; on shared state, a worker may continue a pending run."""
+    is_left = agency.state is None and run.state == "pending" and run.failure is not None
+    return is_left or agency.store.is_abandoned(run, time.time())
 
 
 def _seconds(created: float, finished: float | None) -> float | None:
