@@ -56,7 +56,7 @@ class Endpoint(NamedTuple):
             if not _NAME.fullmatch(name):
                 raise UsageError(
                     f"'{name}' is not the name of a host",
-                    hint="--allow-host NAME or NAME:PORT, without http:// and without wildcards",
+                    hint="give NAME or NAME:PORT, without http:// and without wildcards",
                 )
 
     def bound(self) -> socket.socket:
