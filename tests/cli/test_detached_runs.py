@@ -239,13 +239,17 @@ def test_a_run_with_other_documents_says_so(team: Team) -> None:
     assert [one["code"] for one in shown["notes"]] == ["RUN_DOCUMENTS_DIFFER"]
 
 
-def test_with_the_same_documents_required_a_run_waits_for_another_worker(team: Team) -> None:
+def test_a_worker_keeps_to_the_settings_and_a_run_waits_for_one_with_the_same_documents(
+    team: Team,
+) -> None:
     team.agent("clerk", *acts(1))
     with (team.root / "metier.toml").open("a") as file:
-        file.write('[workers]\ndocuments = "same"\n')
+        file.write('[workers]\ndocuments = "same"\nconcurrency = 3\n')
     run_id = team.detached("clerk")
     team.skill("new")
     team.worker()
+    at_a_time = "SELECT concurrency FROM metier.worker WHERE namespace = %s"
+    assert team.rows(at_a_time, team.namespace) == [(3,)]
     noted = "SELECT code FROM metier.run_note WHERE run = %s"
     eventually(lambda: team.rows(noted, run_id) == [("RUN_DOCUMENTS_DIFFER",)])
     same = team.detached("clerk")

@@ -8,7 +8,7 @@ import pytest
 
 from conftest import Workspace
 from metier.config import Config
-from metier.discover.roots import missing_folders, roots_for, skill_root
+from metier.discover.roots import missing_folders, roots_for, roots_of_user, skill_root
 from metier.discover.walk import discover
 from metier.values.files import LARGEST, Found, Kind, Root
 from metier.values.settings import Mount
@@ -279,8 +279,11 @@ def test_the_users_folders_can_be_switched_off(workspace: Workspace, tmp_path: P
     home = Workspace(tmp_path / "home")
     home.skill("a", folder=".claude/skills/a")
     workspace.skill("b", folder=".claude/skills/b")
-    found = everything(workspace, home.root, Config(host_folders=False))
+    config = Config(host_folders=False)
+    found = everything(workspace, home.root, config)
     assert paths(found) == [".claude/skills/b/SKILL.md"]
+    assert roots_of_user(Config(), str(home.root)) != []
+    assert roots_of_user(config, str(home.root)) == []
 
 
 def test_a_home_folder_that_is_the_workspace_is_walked_once(workspace: Workspace) -> None:

@@ -154,6 +154,20 @@ def test_without_the_users_word_it_does_not_speak(
     assert not (state_of(shop.root) / "speak.trust").exists()
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give folders away")
+def test_a_workspace_of_another_user_speaks_only_if_its_user_lists_it_as_safe(
+    shop: Workspace, empty_home: Path
+) -> None:
+    shop.trust(speak=True)
+    prepare(shop)
+    os.chown(shop.root, 12345, 12345)
+    assert said(shop) == ""
+    settings = empty_home / ".config/metier/metier.toml"
+    settings.write_text(f'safe-directories = ["{shop.root}"]\n')
+    prepare(shop)
+    assert "THE CARD OF THE WORKSPACE" in said(shop)
+
+
 def test_a_stamp_that_was_written_by_the_workspace_does_not_count(shop: Workspace) -> None:
     (shop.root / ".metier").mkdir()
     (shop.root / ".metier/speak.trust").write_text("own")
