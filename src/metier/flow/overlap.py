@@ -65,7 +65,8 @@ def overlap_of(
     for number, one in enumerate(shown, start=1):
         explained.append(_explained(one, compared, separator))
         report(compared.count + work * number // len(shown), compared.count + work)
-    report(compared.count + work, compared.count + work)
+    if not shown:
+        report(compared.count + work, compared.count + work)
     same = [one for one in compared.same if not paths or not paths.isdisjoint(one.paths)]
     return Overlap(
         skills=compared.count,
