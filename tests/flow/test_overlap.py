@@ -331,9 +331,10 @@ def test_pairs_are_cached_until_the_catalog_changes(catalog: Catalog, rivals: Wo
     assert len(catalog.overlap().pairs) == 3
 
 
-def test_progress_goes_up_to_the_total(catalog: Catalog) -> None:
+@pytest.mark.parametrize("least", [0.6, 1.0])
+def test_progress_goes_up_to_the_total(catalog: Catalog, least: float) -> None:
     seen: list[tuple[int, int]] = []
-    catalog.overlap(on_progress=lambda *at: seen.append(at))
+    catalog.overlap(least=least, on_progress=lambda *at: seen.append(at))
     assert seen == sorted(seen)
     assert seen[-1][0] == seen[-1][1]
     assert len({total for _, total in seen}) == 1
