@@ -29,7 +29,7 @@ class Store(Database):
         "PRAGMA foreign_keys = ON",
         "PRAGMA synchronous = NORMAL",
         "PRAGMA temp_store = MEMORY",
-        "PRAGMA cache_size = -32768",
+        "PRAGMA cache_size = -24576",
     )
 
     def __init__(self, connection: sqlite3.Connection, path: str) -> None:
