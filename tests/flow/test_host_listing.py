@@ -180,6 +180,16 @@ def test_all_fit_after_the_plan(
     assert [entry.name for entry in listed.lost if entry.skill.scope != "own"] == []
 
 
+def test_a_plan_is_made_where_codex_leaves_most_skills_out(
+    workspace: Workspace, empty_home: Path
+) -> None:
+    many(workspace, empty_home, ".agents/skills", 400)
+    found = listing(workspace, "codex", 5_000)
+    assert found.counts["invisible"] > 300
+    off = [edit for edit in greedy_plan(found) if edit.action == "switch-off"]
+    assert 300 < len(off) < len(found.skills)
+
+
 @pytest.mark.parametrize("host", ["claude-code", "copilot"])
 @pytest.mark.parametrize("long_ones", [0, 1, 3])
 def test_a_plan_switches_off_no_more_than_must_be(

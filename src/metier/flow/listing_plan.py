@@ -86,7 +86,7 @@ def needed_fraction(found: HostListing) -> float | None:
 def _estimated(found: HostListing, listed: Sequence[ListedSkill], excess: float) -> list[Edit]:
     """Edits that save about `excess` characters."""
     uses = {skill.path: skill.uses for skill in found.offered}
-    around = _around(found)
+    around = _around(found, listed)
     most = sum(max(0, one.length - SHORTEST) for one in listed)
     off: dict[str, Edit] = {}
     for one in sorted(listed, key=lambda one: (uses[one.file], -one.length, one.name)):
@@ -105,12 +105,14 @@ def _estimated(found: HostListing, listed: Sequence[ListedSkill], excess: float)
     ]  # fmt: skip
 
 
-def _around(found: HostListing) -> float:
-    """The characters of an entry besides name and text, on average."""
+def _around(found: HostListing, listed: Sequence[ListedSkill]) -> float:
+    """The characters of an entry besides name and text, on average; also of entries left out."""
     unit = 4 if found.listing.unit == "tokens" else 1
-    entries = [one for one in found.listing.entries if one.name or one.length]
-    inside = sum(len(one.name or one.skill.name) + one.length for one in entries)
-    return max(0.0, (found.needed * unit - inside) / max(1, len(entries)))
+    files = {one.file for one in listed}
+    others = [one for one in found.listing.entries if one.skill.path not in files]
+    sizes = [len(one.name) + one.length for one in listed]
+    sizes += [len(one.name) + one.length for one in others if one.name or one.length]
+    return max(0.0, (found.needed * unit - sum(sizes)) / max(1, len(sizes)))
 
 
 def _limits(host: str) -> list[int]:
