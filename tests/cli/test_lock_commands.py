@@ -106,7 +106,8 @@ def test_diff_names_what_differs_from_the_lock_if_nothing_was_reviewed(
     assert "metier diff shows" in call("verify").err
     shown = call("diff")
     assert shown.out == (
-        "deploy in skills/deploy: not as locked\n  changed: SKILL.md\n  added: more.sh\n"
+        "deploy in skills/deploy: not as locked\n"
+        "  + script: more.sh\n  changed: SKILL.md\n  added: more.sh\n"
     )
     assert "nothing was reviewed yet" in shown.err
 
