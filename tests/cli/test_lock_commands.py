@@ -106,7 +106,8 @@ def test_diff_names_what_differs_from_the_lock_if_nothing_was_reviewed(
     assert "metier diff shows" in call("verify").err
     shown = call("diff")
     assert shown.out == (
-        "deploy in skills/deploy: not as locked\n  changed: SKILL.md\n  added: more.sh\n"
+        "deploy in skills/deploy: not as locked\n"
+        "  + script: more.sh\n  changed: SKILL.md\n  added: more.sh\n"
     )
     assert "nothing was reviewed yet" in shown.err
 
@@ -125,6 +126,7 @@ def test_missing_and_extra_skills_fail_only_when_frozen(workspace: Workspace, ca
         "missing: skills/deploy: locked, but not here",
         "extra: skills/other: here, but not locked",
     ]
+    assert "2 skills differ from the lock: metier lock accepts" in printed.err
 
 
 def test_a_skill_that_cannot_be_read_fails(workspace: Workspace, call: Metier) -> None:
@@ -280,6 +282,7 @@ def test_skills_that_match_the_lock_are_accepted_with_one_answer(
     typed = answered(workspace.root, "y\n", "trust")
     assert typed.code == 0
     assert typed.questions == 2
+    assert "These 2 skills are as metier.lock has them. Accept them all?" in typed.screen
     assert "waiting for your review: three" in typed.screen
     assert [line.split("\t")[0] for line in call("list").out.splitlines()] == ["one", "two"]
     typed = answered(workspace.root, "n\n", "trust", "--skill", "three")

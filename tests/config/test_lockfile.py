@@ -29,11 +29,11 @@ def locks() -> st.SearchStrategy[Mapping[str, LockedSkill]]:
     texts = st.lists(names, max_size=3, unique=True).map(lambda found: tuple(sorted(found)))
     values = st.just(DIGEST) | names.map(lambda name: f"link:{name}")
     contents = st.builds(
-        Contents, st.dictionaries(names, values, max_size=3), st.just(()), texts, texts, texts
+        Contents, st.dictionaries(names, values, max_size=3), texts, texts, texts, texts
     )
     origins = st.dictionaries(names, names, max_size=2)
     return st.dictionaries(
-        names, st.builds(LockedSkill, names, names, contents, origins), max_size=3
+        names, st.builds(LockedSkill, names, names, contents, origins, st.just("")), max_size=3
     )
 
 
@@ -74,6 +74,7 @@ BAD = {
     "a short digest": json.dumps(entry(files={"a": "sha256:ab"})).encode(),
     "a bare digest": json.dumps(entry(files={"a": DIGEST})).encode(),
     "files as a list": json.dumps(entry(files=["a"])).encode(),
+    "no scripts": json.dumps(entry(scripts=None)).encode(),
     "tools as a text": json.dumps(entry(tools="Read")).encode(),
     "commands as a table": json.dumps(entry(commands={"git": 1})).encode(),
     "a number among tools": json.dumps(entry(tools=[1])).encode(),

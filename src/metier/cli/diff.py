@@ -34,13 +34,13 @@ def command(session: Session, skill: str | None) -> None:
             show_review(reviews, one)
             _note_next(session, one)
         reviewed = {lock_key(one.row.path) for one in known if one.before is not None}
-        changed = [] if skill is not None else reviews.changed_since_lock()
+        since_lock = [] if skill is not None else reviews.changed_since_lock()
+        changed = [one for one in since_lock if one.path not in reviewed]
         for mismatch in changed:
-            if mismatch.path not in reviewed:
-                show_locked(mismatch)
+            show_locked(mismatch)
     if not reviewed and skill is None:
         session.note_wrapped(_NEVER)
-    elif not shown:
+    elif not shown and not changed:
         session.note("nothing changed since it was reviewed")
 
 
@@ -53,7 +53,14 @@ _NEVER = (
 def _note_next(session: Session, reviewed: Reviewed) -> None:
     if reviewed.state == "same":
         return
-    held = "it is not used until you accept it" if reviewed.row.is_held else "it is used"
-    session.note(
-        f"{held}; to accept it: {review_hint(reviewed.row.handle).partition(', then ')[2]}"
-    )
+    if left_out := reviewed.now.left_out:
+        use = f"metier does not use it, but a host may load it: {left_out}"
+    else:
+        use = "it is not used until you accept it" if reviewed.row.is_held else "it is used"
+    session.note(f"{use}; to accept it: {_how_to_accept(reviewed)}")
+
+
+def _how_to_accept(reviewed: Reviewed) -> str:
+    if not reviewed.is_in_catalog:
+        return "metier lock"
+    return review_hint(reviewed.handle).partition(", then ")[2]

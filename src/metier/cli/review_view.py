@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from metier.core.text import printable
-from metier.flow.review_text import ChangedFile, asked_lines, changed_files
+from metier.flow.review_text import ChangedFile, asked_lines, changed_files, requested_lines
 from metier.flow.reviews import Reviewed, Reviews
 from metier.values.locks import Mismatch
 
@@ -30,14 +30,20 @@ def show_review(reviews: Reviews, reviewed: Reviewed, *, err: bool = False) -> N
     )
     told = _STATES[reviewed.state] + (f" ({when}{how})" if when else "")
     where = printable(reviewed.row.path.rpartition("/")[0] or ".")
-    _echo(f"{click.style(printable(reviewed.row.handle), bold=True)} in {where}: {told}", err)
+    _echo(f"{click.style(printable(_name(reviewed)), bold=True)} in {where}: {told}", err)
     if reviewed.now.problem:
         _echo(f"  {printable(reviewed.now.problem)}", err)
         return
+    if reviewed.now.left_out:
+        _echo(f"  not used by metier: {printable(reviewed.now.left_out)}", err)
     for kind, name in asked_lines(reviewed):
         _echo(_coloured(f"  {kind}: {printable(name)}", kind), err)
     for file in changed_files(reviewed, reviews.texts_before(reviewed)):
         _show_file(file, err)
+
+
+def _name(reviewed: Reviewed) -> str:
+    return reviewed.row.handle or reviewed.now.name
 
 
 def show_locked(mismatch: Mismatch) -> None:
@@ -45,8 +51,10 @@ def show_locked(mismatch: Mismatch) -> None:
     change = mismatch.change
     where = printable(mismatch.path)
     click.echo(f"{click.style(printable(mismatch.name), bold=True)} in {where}: not as locked")
-    if change.is_empty:
+    if change.is_empty or mismatch.detail != change.summary():
         click.echo(f"  {printable(mismatch.detail)}")
+    for kind, name in requested_lines(change):
+        click.echo(_coloured(f"  {kind}: {printable(name)}", kind))
     kinds = (("changed", change.modified), ("added", change.added), ("removed", change.removed))
     for what, paths in kinds:
         for path in paths:
@@ -75,7 +83,7 @@ def review_json(reviews: Reviews, reviewed: Reviewed) -> dict[str, Any]:
     before = reviewed.before
     return {
         "id": reviewed.row.id,
-        "name": reviewed.row.name,
+        "name": reviewed.row.name or reviewed.now.name,
         "path": reviewed.row.path,
         "source": reviewed.row.source,
         "trust": reviewed.level,

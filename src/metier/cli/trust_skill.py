@@ -8,7 +8,7 @@ from metier.catalog import Catalog
 from metier.cli.refresh import prepare_hooks
 from metier.cli.review import has_terminal
 from metier.cli.review_view import review_json, show_review
-from metier.cli.session import Session, counted, shortened
+from metier.cli.session import Session, shortened
 from metier.errors import StoreError, TrustError, UsageError
 from metier.flow.boundary import check_digest
 from metier.flow.reviews import Reviewed, Reviews
@@ -62,7 +62,7 @@ def revoke_skills(session: Session, names: Sequence[str]) -> int:
     for one in chosen:
         told = "is no longer reviewed" if one in was_known else "was not reviewed"
         still = f"; it is still used: its source is trusted '{ALWAYS}'"
-        session.note(f"{one.row.handle} {told}{still if one.level == ALWAYS else ''}")
+        session.note(f"{one.handle} {told}{still if one.level == ALWAYS else ''}")
     return 0
 
 
@@ -89,14 +89,14 @@ def offer_locked(session: Session) -> None:
     with session.open_catalog() as catalog:
         session.refresh(catalog)
         reviews = catalog.reviews
-        waiting = [one for one in reviews.all() if one.row.is_held and one.level != NEVER]
+        waiting = [one for one in reviews.all() if one.is_waiting and one.level != NEVER]
         matching = [one for one in waiting if reviews.matches_lock(one)]
         if matching:
             accepted = _accepted(session, reviews, matching)
             _record(session, catalog, accepted)
             waiting = [one for one in waiting if one not in accepted]
     if waiting:
-        names = shortened([one.row.handle for one in waiting])
+        names = shortened([one.handle for one in waiting])
         session.note_wrapped(f"waiting for your review: {names}; metier diff shows them")
 
 
@@ -110,20 +110,26 @@ def _accepted(session: Session, reviews: Reviews, chosen: Sequence[Reviewed]) ->
     due = [one for one in chosen if one.state != "same"]
     for one in chosen:
         if one not in due:
-            session.note(f"{one.row.handle} is as you reviewed it")
+            session.note(f"{one.handle} is as you reviewed it")
     locked = [one for one in due if reviews.matches_lock(one)]
     accepted: list[Reviewed] = []
     for one in locked:
         show_review(reviews, one, err=True)
-    if locked and _confirmed(f"{counted(len(locked), 'skill')} as metier.lock has it. Accept?"):
+    if locked and _confirmed(_question(len(locked))):
         accepted += locked
     for one in due:
         if one in locked:
             continue
         show_review(reviews, one, err=True)
-        if not one.now.problem and _confirmed(f"Accept '{one.row.handle}' as it is now?"):
+        if not one.now.problem and _confirmed(f"Accept '{one.handle}' as it is now?"):
             accepted.append(one)
     return accepted
+
+
+def _question(matching: int) -> str:
+    if matching == 1:
+        return "This skill is as metier.lock has it. Accept it?"
+    return f"These {matching:,} skills are as metier.lock has them. Accept them all?"
 
 
 def _confirmed(question: str) -> bool:
@@ -142,7 +148,7 @@ def _record(session: Session, catalog: Catalog, accepted: Sequence[Reviewed]) ->
     if session.as_json:
         session.print_json([review_json(catalog.reviews, one) for one in accepted])
     for one in accepted:
-        session.note(f"accepted: {one.row.handle}")
+        session.note(f"accepted: {one.handle}")
         if one.level == ALWAYS:
             session.note(
                 "its source is always trusted: the review only lets metier diff show changes"

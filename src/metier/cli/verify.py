@@ -5,8 +5,6 @@ import click
 from metier.cli.session import Session, counted, metier_command
 from metier.values.locks import Mismatch
 
-_ALWAYS_WRONG = ("changed", "unreadable")
-
 
 @metier_command("verify", catalog=False)
 @click.option(
@@ -17,13 +15,14 @@ _ALWAYS_WRONG = ("changed", "unreadable")
 def command(session: Session, frozen: bool) -> int:
     """Compare the skills of this workspace with metier.lock.
 
-    Reads every file. Exit code 1 if a locked skill differs; with --frozen also if one is missing,
-    not locked, or not checked, since its mount needs trust. Exit code 2 without a lock.
+    Reads every file, also of skills that metier cannot use and a host may load. Exit code 1 if a
+    locked skill differs; with --frozen, for CI, also if one is missing, not locked, or not checked,
+    since its mount needs trust. Exit code 2 without a lock.
     """
     workspace = session.require_workspace()
     with session.catalog() as catalog:
         found = catalog.reviews.mismatches()
-    wrong = [one for one in found if frozen or one.kind in _ALWAYS_WRONG]
+    wrong = [one for one in found if frozen or one.is_change]
     if session.as_json:
         session.print_json(
             {
@@ -40,7 +39,8 @@ def command(session: Session, frozen: bool) -> int:
     if differing := [one for one in wrong if one not in unchecked]:
         differ = "differs" if len(differing) == 1 else "differ"
         skills = counted(len(differing), "skill")
-        session.note(f"{skills} {differ} from the lock: metier diff shows how, metier lock accepts")
+        how = "metier diff shows how, " if any(one.is_change for one in differing) else ""
+        session.note(f"{skills} {differ} from the lock: {how}metier lock accepts")
     elif found and not unchecked:
         session.note(
             "no locked skill that is here differs from the lock: --frozen fails for the rest"

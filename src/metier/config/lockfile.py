@@ -85,11 +85,8 @@ def _no_constant(name: str) -> Any:
 def _skill(name: str, entry: Any, path: str) -> LockedSkill:
     try:
         files = {_text(file): _value(value) for file, value in entry["files"].items()}
-        contents = Contents(
-            files,
-            (),
-            *(_texts(entry[key]) for key in ("capabilities", "tools", "commands")),
-        )
+        asked = ("scripts", "capabilities", "tools", "commands")
+        contents = Contents(files, *(_texts(entry[key]) for key in asked))
         origin = {_text(key): _text(value) for key, value in entry.get("origin", {}).items()}
         return LockedSkill(_text(entry["name"]), _text(entry["source"]), contents, origin)
     except (TypeError, KeyError, AttributeError, ValueError):

@@ -344,7 +344,7 @@ class _Walk:
         self.met_links = True
         target = self._steps.follow(link)
         if _is_missing(target):
-            detail = f"it is a link to {_readable(target)}, which does not exist"
+            detail = f"it is a link to {readable(target)}, which does not exist"
             self._exclude(shown, "unreadable", "IO201", detail)
         elif not self._is_within_bounds(target):
             self._exclude_outside(shown, target)
@@ -378,7 +378,7 @@ class _Walk:
             self._found.append(found)
 
     def _exclude_outside(self, shown: str, target: str) -> None:
-        detail = f"leads out of its root, to {_readable(target)}"
+        detail = f"leads out of its root, to {readable(target)}"
         self._exclude(shown, "outside-root", "IO202", detail)
 
     def _exclude(
@@ -394,8 +394,8 @@ class _Walk:
         size, mtime = (info.st_size, info.st_mtime_ns) if info is not None else (0, 0)
         self._found.append(
             Found(
-                self._root.kind, _readable(path), rank, size, mtime, reason,
-                _readable(shown), source, 0, code, detail, 0, self._origin,
+                self._root.kind, readable(path), rank, size, mtime, reason,
+                readable(shown), source, 0, code, detail, 0, self._origin,
                 group=self._root.group,
             )
         )  # fmt: skip
@@ -423,7 +423,7 @@ def _is_missing(path: str) -> bool:
     return False
 
 
-def _readable(path: str) -> str:
+def readable(path: str) -> str:
     return path.encode(errors="backslashreplace").decode()
 
 

@@ -5,7 +5,7 @@ from difflib import unified_diff
 from typing import Any, NamedTuple
 
 from metier.flow.reviews import Reviewed
-from metier.values.reviews import MAIN_FILES
+from metier.values.reviews import MAIN_FILES, Difference
 
 MOST_LINES = 4_000
 """Lines of a text that is compared line by line."""
@@ -38,7 +38,10 @@ class ChangedFile(NamedTuple):
 
 def asked_lines(reviewed: Reviewed) -> list[tuple[str, str]]:
     """What it asks for more, and no more: `("+ tool", "Bash(curl:*)")`."""
-    change = reviewed.change
+    return requested_lines(reviewed.change)
+
+
+def requested_lines(change: Difference) -> list[tuple[str, str]]:
     lines = [(f"+ {_KINDS[kind]}", name) for kind, names in change.gained.items() for name in names]
     lines += [(f"- {_KINDS[kind]}", name) for kind, names in change.lost.items() for name in names]
     return lines

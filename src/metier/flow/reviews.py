@@ -10,6 +10,7 @@ from metier.config.review_record import ReviewRecord
 from metier.config.source_trust import level_of
 from metier.core.timestamps import now_iso
 from metier.discover.bundle import list_skill
+from metier.discover.left_out import left_out, why_hidden
 from metier.discover.origins import git_remote, without_credentials
 from metier.discover.walk import discover
 from metier.errors import ConfigError, NotFoundError, StoreError, UsageError
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
     from metier.config import Config
     from metier.values.packages import Package
 
+NOT_LISTED = "not-listed"
+"""The reason of skills that the catalog does not know: they are reviewed by `metier lock`."""
+
 
 class Reviewed(NamedTuple):
     """One skill: what was reviewed of it, and what it is now."""
@@ -39,6 +43,21 @@ class Reviewed(NamedTuple):
     before: Review | None
     """None if it was not reviewed."""
     now: SkillNow
+
+    @property
+    def handle(self) -> str:
+        """How to name it in a command; the folder of a skill that cannot be parsed."""
+        return self.row.handle or lock_key(self.row.path)
+
+    @property
+    def is_in_catalog(self) -> bool:
+        """Whether commands find it by name or folder."""
+        return self.row.reason != NOT_LISTED
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether it is held until it is reviewed, even if it could not be used then either."""
+        return self.row.is_held or self.row.review == "held"
 
     @property
     def is_same(self) -> bool:
@@ -83,10 +102,18 @@ class Reviews:
 
     @cached_property
     def _found(self) -> dict[str, Found]:
-        """Every skill on disk by path."""
+        """Every skill on disk by path, also those that metier leaves out and a host may load."""
+        roots = self._source.skill_roots()
         teams = team_folders(self._workspace, self._source.config)
-        found = discover(self._source.skill_roots(), teams=teams)
-        return {one.path: one for one in found if one.kind == "skill" and not one.excluded}
+        found = [one for one in discover(roots, teams=teams) if one.kind == "skill"]
+        used = [one for one in found if not one.excluded]
+        return {one.path: one for one in [*used, *left_out(roots, found)]}
+
+    @cached_property
+    def _rows(self) -> dict[str, Row]:
+        """The rows of these skills by path; the catalog has none of some that are left out."""
+        rows = {row.path: row for row in self._source.skill_rows()}
+        return {path: rows.get(path) or _row_of(one) for path, one in self._found.items()}
 
     def named(self, rows: Sequence[Row], wanted: str) -> Reviewed:
         """The skill among `rows` that waits for a review, or else the first.
@@ -111,14 +138,11 @@ class Reviews:
 
     def all(self) -> Iterator[Reviewed]:
         """Every skill that was reviewed or has to be, by path."""
-        for row in sorted(self._source.skill_rows(), key=lambda row: row.path):
-            found = self._found.get(row.path)
-            if found is None or not row.name:
-                continue
+        for path, found in sorted(self._found.items()):
             level = level_of(self._source.config, found)
             is_known = key_of(found) in self._reviews(found)
-            if is_known or level not in (ALWAYS, NEVER):
-                yield self._reviewed(row, found)
+            if is_known or (level not in (ALWAYS, NEVER) and not found.excluded):
+                yield self._reviewed(self._rows[path], found)
 
     def _reviewed(self, row: Row, found: Found) -> Reviewed:
         before = self._reviews(found).get(key_of(found))
@@ -149,7 +173,7 @@ class Reviews:
         """Record skills as they were read. Raises `ConfigError`, `OSError` or `UsageError`."""
         for one in accepted:
             if one.now.problem:
-                message = f"skill '{one.row.name}' cannot be accepted: {one.now.problem}"
+                message = f"skill '{one.handle}' cannot be accepted: {one.now.problem}"
                 raise UsageError(message, where=one.row.file)
         for is_users in (True, False):
             some = [one for one in accepted if (one.found.origin == "user") is is_users]
@@ -167,7 +191,7 @@ class Reviews:
     def revoke(self, reviewed: Reviewed) -> bool:
         """Take a review back; whether there was one. Raises as `accept`."""
         return record_of(reviewed.found, self._workspace).revoke_skill(
-            key_of(reviewed.found), reviewed.row.name
+            key_of(reviewed.found), reviewed.row.name or reviewed.now.name
         )
 
     # The lock
@@ -176,17 +200,17 @@ class Reviews:
         """The workspace's own skills as they are now, by folder, and those that cannot be read."""
         skills: dict[str, LockedSkill] = {}
         unreadable: dict[str, Unlockable] = {}
-        rows = {row.path: row for row in self._source.skill_rows() if row.name}
         for path, found in sorted(self._found.items()):
-            if found.origin == "user" or path not in rows:
+            if found.origin == "user":
                 continue
             now, folder = read_skill(found, list_skill(found)), lock_key(path)
             if now.problem:
                 unreadable[folder] = Unlockable(folder, now.name, now.problem)
             else:
-                contents = now.contents
-                origin = self._origin(rows[path], found)
-                skills[folder] = LockedSkill(now.name, found.source, contents, origin)
+                origin = self._origin(self._rows[path], found)
+                skills[folder] = LockedSkill(
+                    now.name, found.source, now.contents, origin, now.left_out
+                )
         return skills, unreadable
 
     def accept_locked(self) -> None:
@@ -196,13 +220,10 @@ class Reviews:
         """
         if not self._source.config.is_trusted:
             return
-        rows = {row.path: row for row in self._source.skill_rows() if row.name}
         own = [
-            self._reviewed(rows[path], found)
+            self._reviewed(self._rows[path], found)
             for path, found in self._found.items()
-            if path in rows
-            and found.origin != "user"
-            and level_of(self._source.config, found) == ALWAYS
+            if found.origin != "user" and level_of(self._source.config, found) == ALWAYS
         ]
         self.accept([one for one in own if not one.now.problem and not one.is_same])
 
@@ -221,15 +242,23 @@ class Reviews:
 
     def mismatches(self) -> list[Mismatch]:
         """How the skills differ from the lock. Raises `NotFoundError` or `ConfigError`."""
-        locked = read_lock(self._workspace)
-        ignored = self._source.config.ignored
-        has_mounts = not any(key.startswith("mounts.") for key in ignored)
-        return compared(locked, *self.locked_now(), has_mounts=has_mounts)
+        return self._compared(read_lock(self._workspace))
 
     def changed_since_lock(self) -> list[Mismatch]:
-        """The skills with other contents than in the lock; none without a readable lock."""
-        found = compared(self._locked, *self.locked_now()) if self._locked else []
-        return [one for one in found if one.kind == "changed"]
+        """The skills that cannot be as in the lock; none without a readable lock."""
+        found = self._compared(self._locked) if self._locked else []
+        return [one for one in found if one.is_change]
+
+    def _compared(self, locked: Mapping[str, LockedSkill]) -> list[Mismatch]:
+        skills, unreadable = self.locked_now()
+        hidden = {
+            path: why
+            for path in locked.keys() - skills.keys() - unreadable.keys()
+            if (why := why_hidden(path, self._source.skill_roots()))
+        }
+        ignored = self._source.config.ignored
+        has_mounts = not any(key.startswith("mounts.") for key in ignored)
+        return compared(locked, skills, unreadable, hidden=hidden, has_mounts=has_mounts)
 
     @cached_property
     def _locked(self) -> dict[str, LockedSkill]:
@@ -250,3 +279,11 @@ class Reviews:
 def lock_key(path: str) -> str:
     """The folder of a skill's file, as the lock names it."""
     return path.rpartition("/")[0] or "."
+
+
+def _row_of(found: Found) -> Row:
+    """The row of a skill that the catalog does not know."""
+    return Row(
+        "skill", "", "", "", found.path, found.source, "excluded", NOT_LISTED, "", found.file,
+        "", 0, (), "{}", found.origin,
+    )  # fmt: skip

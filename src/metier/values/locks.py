@@ -14,9 +14,10 @@ class LockedSkill(NamedTuple):
     name: str
     source: str
     contents: Contents
-    """Without scripts: those follow from the files."""
     origin: Mapping[str, str] = NOTHING
     """Where it comes from, as far as known: `git`, `plugin`, `mount` …; it is not compared."""
+    left_out: str = ""
+    """Why metier does not use it as it is now, though a host may; it is not written."""
 
     @property
     def is_of_mount(self) -> bool:
@@ -32,6 +33,7 @@ class LockedSkill(NamedTuple):
             "capabilities": sorted(contents.capabilities),
             "tools": sorted(contents.tools),
             "commands": sorted(contents.commands),
+            "scripts": sorted(contents.scripts),
             "files": {name: _written(value) for name, value in sorted(contents.files.items())},
         }
 
@@ -58,6 +60,11 @@ class Mismatch(NamedTuple):
     detail: str
     change: Difference = Difference()
 
+    @property
+    def is_change(self) -> bool:
+        """Whether a skill that is here is not as locked, or nobody can tell."""
+        return self.kind in ("changed", "unreadable")
+
     def to_json(self) -> dict[str, Any]:
         change = {"change": self.change.to_json()} if self.kind == "changed" else {}
         return {
@@ -74,11 +81,13 @@ def compared(
     now: Mapping[str, LockedSkill],
     unreadable: Mapping[str, Unlockable],
     *,
+    hidden: Mapping[str, str] = NOTHING,
     has_mounts: bool = True,
 ) -> list[Mismatch]:
     """Every skill that is not as it was locked, by path.
 
-    Without `has_mounts` the mounts of the workspace are ignored, as it is not trusted.
+    `hidden` says of locked skills that were not found why they are not simply missing. Without
+    `has_mounts` the mounts of the workspace are ignored, as it is not trusted.
     """
     found = []
     for path in sorted({*locked, *now, *unreadable}):
@@ -87,19 +96,28 @@ def compared(
             found.append(Mismatch("unreadable", path, one.name, one.why))
         elif path not in now and locked[path].is_of_mount and not has_mounts:
             found.append(Mismatch("unchecked", path, locked[path].name, _NEEDS_TRUST))
+        elif path not in now and path in hidden:
+            found.append(Mismatch("changed", path, locked[path].name, hidden[path]))
         elif path not in now:
             found.append(Mismatch("missing", path, locked[path].name, "locked, but not here"))
         elif path not in locked:
-            found.append(Mismatch("extra", path, now[path].name, "here, but not locked"))
+            detail = _with_reason("here, but not locked", now[path])
+            found.append(Mismatch("extra", path, now[path].name, detail))
         elif not (change := lock_change(locked[path], now[path])).is_empty:
-            found.append(Mismatch("changed", path, now[path].name, change.summary(), change))
-        elif locked[path].name != now[path].name:
+            detail = _with_reason(change.summary(), now[path])
+            found.append(Mismatch("changed", path, now[path].name, detail, change))
+        elif locked[path].name != now[path].name and not now[path].left_out:
             detail = f"it is called {now[path].name}, the lock says {locked[path].name}"
             found.append(Mismatch("changed", path, now[path].name, detail))
     return found
 
 
+def _with_reason(detail: str, now: LockedSkill) -> str:
+    if not now.left_out:
+        return detail
+    return f"{detail}; metier does not use it, but a host may load it: {now.left_out}"
+
+
 def lock_change(locked: LockedSkill, now: LockedSkill) -> Difference:
     """What changed since a skill was locked."""
-    scripts = now.contents.scripts
-    return difference(locked.contents._replace(scripts=scripts), now.contents)
+    return difference(locked.contents, now.contents)
