@@ -30,11 +30,12 @@ from metier.run.services import Prepared
 from metier.run.tool import Tool, tool_of
 from metier.run.tools import Consent, ToolExecutor
 from metier.values.agents import AgentProfile, WorkflowStep, delegates, named_tools
-from metier.values.models import Model
+from metier.values.models import Model, own_price
 from metier.values.outcomes import Issue
 from metier.values.runs import Failure
 
 _BETWEEN = "\n\n"
+_OWN_PRICE = "give the object a price: price = Price(input, output), from metier.run.models"
 
 
 class Added(NamedTuple):
@@ -174,12 +175,14 @@ class RunServices(KnownAgents):
         self.model(name, agent_id)
 
     def check_price(self, name: str, agent_id: str) -> None:
-        """Raise `UsageError` if nothing says what the model of a provider costs."""
+        """Raise `UsageError` if nothing says what the model costs."""
         model = self.model(name, agent_id)
-        if isinstance(model, ProviderModel) and not model.has_price():
+        is_providers = isinstance(model, ProviderModel)
+        has_price = model.has_price() if is_providers else own_price(model) is not None
+        if not has_price:
             raise UsageError(
                 f"a limit of cost needs the price of '{model.name}', which is not known",
-                hint=price_hint(model.name),
+                hint=price_hint(model.name) if is_providers else _OWN_PRICE,
             )
 
     def record_outcome(self, provider: str, *, success: bool) -> None:
