@@ -177,13 +177,13 @@ class RunServices(KnownAgents):
     def check_price(self, name: str, agent_id: str) -> None:
         """Raise `UsageError` if nothing says what the model costs."""
         model = self.model(name, agent_id)
-        is_providers = isinstance(model, ProviderModel)
-        has_price = model.has_price() if is_providers else own_price(model) is not None
-        if not has_price:
-            raise UsageError(
-                f"a limit of cost needs the price of '{model.name}', which is not known",
-                hint=price_hint(model.name) if is_providers else _OWN_PRICE,
-            )
+        if isinstance(model, ProviderModel):
+            is_known, hint = model.has_price(), price_hint(model.name)
+        else:
+            is_known, hint = own_price(model) is not None, _OWN_PRICE
+        if not is_known:
+            message = f"a limit of cost needs the price of '{model.name}', which is not known"
+            raise UsageError(message, hint=hint)
 
     def record_outcome(self, provider: str, *, success: bool) -> None:
         with contextlib.suppress(NotFoundError):  # it was deleted meanwhile
