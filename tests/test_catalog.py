@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from conftest import Workspace, boundary_of
-from metier import Catalog, Config, NotFoundError, Skill, StoreError, UsageError
+from metier import Agent, Catalog, Config, NotFoundError, Skill, StoreError, UsageError
 from metier.errors import REFRESH_HINT
+from metier.run.models import ScriptedModel
 from metier.values.settings import Mount
 
 ABILITY = "---\nabilityId: {id}\ndisplayName: {name}\n---\nKnow.\n"
@@ -165,6 +166,35 @@ def test_an_unknown_name_before_the_first_refresh_says_to_refresh(catalog: Catal
     with pytest.raises(NotFoundError) as caught:
         catalog.row("skill", "charts")
     assert caught.value.hint == f"nothing was read yet: {REFRESH_HINT}"
+
+
+def test_every_answer_before_the_first_refresh_says_that_nothing_was_read(
+    workspace: Workspace, catalog: Catalog
+) -> None:
+    workspace.skill("charts")
+    note = f"nothing was read yet: {REFRESH_HINT}"
+
+    def said() -> list[list[str]]:
+        return [
+            list(catalog.which("draw charts").notes),
+            list(catalog.resolve(["charts"]).facts.warnings),
+            [f"{one.message}: {one.hint}" for one in catalog.inject("draw charts").issues],
+            [line for one in catalog.select_agents("draw") for line in one.reasons if line == note],
+        ]
+
+    assert said() == [[note]] * 4
+    catalog.refresh()
+    assert said() == [[]] * 4
+
+
+def test_a_run_before_the_first_refresh_warns_that_nothing_was_read(workspace: Workspace) -> None:
+    workspace.trust()
+    clerk = Agent("clerk", "Writes letters.", model=ScriptedModel(["Done.", "Done."]))
+    with Catalog.open(workspace.root) as catalog:
+        (warning,) = catalog.run_sync(clerk, "a letter").warnings
+        assert (warning.code, warning.severity) == ("CATALOG_NOT_READ", "warning")
+        catalog.refresh()
+        assert catalog.run_sync(clerk, "a letter").warnings == []
 
 
 def test_a_shadowed_skill_is_reached_by_its_full_id(workspace: Workspace, catalog: Catalog) -> None:

@@ -56,6 +56,12 @@ def facts(rows: list[Row]) -> list[tuple[str, str, str]]:
     return [(row.handle, row.state, row.path) for row in rows]
 
 
+def test_a_resolution_for_a_team_that_does_not_exist_says_so(catalog: Catalog) -> None:
+    assert list(catalog.resolve(["deploy"], team="a").facts.warnings) == []
+    (warning,) = catalog.resolve(["deploy"], team="aa").facts.warnings
+    assert warning == "no team is called 'aa': did you mean 'a'?"
+
+
 def test_skills_of_one_name_in_different_teams_are_all_active(catalog: Catalog) -> None:
     assert facts(catalog.skills(shadowed=True)) == [
         ("a/deploy", "active", "teams/a/skills/deploy/SKILL.md"),

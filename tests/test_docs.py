@@ -367,9 +367,18 @@ def test_the_python_of_a_page_runs(page: Path, tmp_path: Path) -> None:
         assert result.stdout.splitlines()[: len(shown)] == shown
 
 
-def test_the_python_of_the_pages_is_typed(tmp_path: Path) -> None:
+MISSPELT = """\
+from metier import Catalgo  # type: ignore[attr-defined]
+from metier.mcp import asgi_ap  # type: ignore[attr-defined]
+from metier.types import Wich  # type: ignore[attr-defined]
+"""
+"""With --strict, a type checker rejects the comment where the name is no error."""
+
+
+def test_the_python_of_the_pages_is_typed_and_misspelt_names_are_errors(tmp_path: Path) -> None:
     pages = (TUTORIAL, WHICH, EVALS, PYTHON)
     codes = [code for page in pages for code in blocks(page.read_text(), "python")]
+    codes.append(MISSPELT)
     for number, code in enumerate(codes):
         (tmp_path / f"block_{number}.py").write_text(code)
     command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache")]

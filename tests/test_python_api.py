@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import pydantic
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -73,6 +74,47 @@ def catalog(workspace: Workspace) -> Any:
     with Catalog.open(workspace.root) as opened:
         opened.refresh()
         yield opened
+
+
+# Answers with a structure
+
+
+class Order(pydantic.BaseModel):
+    number: int
+    state: str
+
+
+class Unwritable(pydantic.BaseModel):
+    made_by: collections.abc.Callable[[], int]
+
+
+def _reader(schema: Any, **step: Any) -> Agent:
+    config = {"prompt": "{{ task }}", "outputSchema": schema}
+    inner = {"stepId": "read", "type": "prompt", "config": config}
+    model = ScriptedModel(['{"number": 7, "state": "shipped"}'])
+    return Agent("reader", "Reads.", workflow=[step | {"config": {"steps": [inner]}}], model=model)
+
+
+def test_a_model_of_pydantic_is_an_output_schema(catalog: Catalog) -> None:
+    agent = _reader(Order, stepId="all", type="parallel")
+    assert agent == _reader(Order.model_json_schema(), stepId="all", type="parallel")
+    result = catalog.run_sync(agent, "Order 7 is here.")
+    assert result.success, result.errors
+    assert result.steps[0].output == {"number": 7, "state": "shipped"}
+
+
+@pytest.mark.parametrize(
+    ("schema", "message"),
+    [(int, "the class int"), (dict, "the class dict"), ({1}, "a set"), (1, "a number")],
+)
+def test_an_output_schema_of_another_type_says_which(schema: Any, message: str) -> None:
+    with pytest.raises(InvalidDocumentError, match=f"must be a mapping, not {message}\n"):
+        _reader(schema, stepId="all", type="parallel")
+
+
+def test_a_model_of_pydantic_without_a_json_schema_is_named() -> None:
+    with pytest.raises(UsageError, match="there is no JSON Schema of the class Unwritable: "):
+        _reader(Unwritable, stepId="all", type="parallel")
 
 
 # Tools
@@ -461,6 +503,15 @@ def test_a_closed_stream_cancels_its_run(catalog: Catalog) -> None:
     assert catalog.run_result(run_id).state == "cancelled"
 
 
+def test_a_run_that_ended_before_its_stream_was_left_keeps_its_result(catalog: Catalog) -> None:
+    async def main() -> None:
+        async with catalog.stream(Agent("clerk", "Writes."), "x", model="offline") as stream:
+            await anext(stream)
+        assert stream.result.success
+
+    asyncio.run(main())
+
+
 def test_a_stream_outside_async_with_starts_nothing(catalog: Catalog) -> None:
     async def ask() -> None:
         stream = catalog.stream(_clerk("a"), "x")
@@ -564,7 +615,7 @@ def test_every_public_name_is_there() -> None:
 
 def test_a_name_that_moved_answers_with_a_warning() -> None:
     with pytest.warns(DeprecationWarning, match=r"import Store from metier\.index\.store"):
-        assert metier.Store is Store
+        assert metier.Store is Store  # type: ignore[attr-defined]
 
 
 def test_a_catalog_that_another_thread_closes_stays_open(catalog: Catalog) -> None:
@@ -608,7 +659,7 @@ def test_the_types_are_there_under_their_names_sorted_and_loaded_on_demand() -> 
         assert getattr(metier.types, name) is not None
     assert set(metier.types.__all__).isdisjoint(metier.__all__)
     with pytest.raises(AttributeError, match="no attribute 'Whihc'"):
-        _ = metier.types.Whihc
+        _ = metier.types.Whihc  # type: ignore[attr-defined]
     code = "import sys, metier.types; print([name for name in sys.modules if 'metier.' in name])"
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert shown.stdout.strip() == "['metier.types']"

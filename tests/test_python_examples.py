@@ -104,7 +104,8 @@ def test_pydantic_ai_runs_the_same_agent(catalog: Catalog) -> None:
     answer = module.answer(catalog, task, FunctionModel(scripted))
     assert asyncio.run(answer) == "It is shipped."
     assert module.SUPPORT.instructions in seen[0]
-    injected = catalog.inject(task, agent="support").text
+    least = catalog.config.ability_signal
+    injected = catalog.inject(task, agent="support", min_signal=least).text
     assert injected
     assert injected in seen[0]
     ours = catalog.run_sync(module.SUPPORT, task, model="offline")

@@ -8,8 +8,9 @@ import pytest
 
 from conftest import Workspace
 from metier import Agent, Catalog, ModelReply, ModelRequest, NotFoundError, UsageError, tool
-from metier.run.models import ModelOptions, ProviderSettings, ScriptedModel, model_for
+from metier.run.models import ModelOptions, Price, ProviderSettings, ScriptedModel, model_for
 from metier.values.models import ToolCall
+from metier.values.runs import Usage
 
 CLERK = Agent("clerk", "Answers letters.")
 
@@ -167,3 +168,32 @@ def test_a_limit_of_cost_needs_the_price_of_the_model(
         assert result.usage.requests == 0
     else:
         assert "price" not in error.message
+
+
+class Gateway:
+    """A model of a user, whose replies say which tokens were used."""
+
+    name = "own:gateway"
+
+    async def respond(self, request: ModelRequest) -> ModelReply:
+        return ModelReply("Done.", usage=Usage(1_000, 1_000, requests=len(request.messages)))
+
+
+class PricedGateway(Gateway):
+    price = Price(1.0, 9.0)
+
+
+def test_a_limit_of_cost_needs_the_price_of_a_model_object(catalog: Catalog) -> None:
+    agent = Agent("clerk", "Answers letters.", more={"limits": {"cost": 0.02}})
+    result = catalog.run_sync(agent, "x", model=Gateway())
+    (error, *_) = result.errors
+    assert error.message.endswith("needs the price of 'own:gateway', which is not known")
+    assert error.hint.startswith("give the object a price: price = Price(input, output)")
+    assert result.usage.requests == 0
+    priced = catalog.run_sync(agent, "x", model=PricedGateway())
+    assert (priced.success, priced.usage.cost) == (True, 0.01)
+    assert catalog.run_sync(agent, "x", model=ScriptedModel(["Done."])).success
+    strict = Agent("strict", "Answers letters.", more={"limits": {"cost": 0.001}})
+    assert catalog.run_sync(strict, "x", model=PricedGateway()).errors[0].code == (
+        "RUN_LIMIT_EXCEEDED"
+    )

@@ -22,7 +22,7 @@ SUPPORT = Agent(
 async def answer(catalog: Catalog, task: str, model: Model | str) -> str:
     """What the agent answers; metier chooses the text that the task needs."""
     catalog.add(SUPPORT)
-    injection = catalog.inject(task, agent=SUPPORT.id)
+    injection = catalog.inject(task, agent=SUPPORT.id, min_signal=catalog.config.ability_signal)
     agent = pydantic_ai.Agent(
         model,
         instructions=[injection.text, SUPPORT.instructions],

@@ -114,20 +114,22 @@ _MOVED = {
 """Names that were here in 0.1."""
 
 
-def __getattr__(name: str) -> object:
-    from importlib import import_module
+if not TYPE_CHECKING:  # so that a type checker finds names that do not exist
 
-    home = _HOMES.get(name)
-    if name in _MOVED:
-        from warnings import warn
+    def __getattr__(name: str) -> object:
+        from importlib import import_module
 
-        home = _MOVED[name]
-        warn(f"import {name} from metier.{home}", DeprecationWarning, stacklevel=2)
-    if home is None:
-        raise AttributeError(f"module 'metier' has no attribute '{name}'")
-    value: object = getattr(import_module(f"metier.{home}"), name)
-    globals()[name] = value
-    return value
+        home = _HOMES.get(name)
+        if name in _MOVED:
+            from warnings import warn
+
+            home = _MOVED[name]
+            warn(f"import {name} from metier.{home}", DeprecationWarning, stacklevel=2)
+        if home is None:
+            raise AttributeError(f"module 'metier' has no attribute '{name}'")
+        value: object = getattr(import_module(f"metier.{home}"), name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

@@ -273,10 +273,11 @@ class Catalog(Queries, RunMethods, ReportMethods):
     ) -> "Injection":
         """The text for a prompt about `messages`: core abilities, cards, other abilities.
 
-        `budget` is for all of them together; without it abilities and cards each have their own.
-        An agent's profile adds its core abilities and its own budget. `min_signal` excludes weak
-        ones; runs use `config.ability_signal`. If a core ability cannot be injected, `failed` is
-        true and the text empty. An unknown agent, maybe another host's, is a note in `issues`.
+        Without `min_signal` the abilities that fit best are injected, however little they fit; runs
+        use `config.ability_signal`. `budget` is for all together; without it abilities and cards
+        each have their own. An agent's profile adds its core abilities and its own budget. If a
+        core ability cannot be injected, `failed` is true and the text empty. An unknown agent,
+        maybe another host's, is a note in `issues`.
         """
         request = InjectRequest(
             messages=messages_of(messages),

@@ -379,14 +379,16 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> object:
-    from importlib import import_module
+if not TYPE_CHECKING:  # so that a type checker finds names that do not exist
 
-    if name not in HOMES:
-        raise AttributeError(f"module 'metier.types' has no attribute '{name}'")
-    value: object = getattr(import_module(f"metier.{HOMES[name]}"), name_at_home(name))
-    globals()[name] = value
-    return value
+    def __getattr__(name: str) -> object:
+        from importlib import import_module
+
+        if name not in HOMES:
+            raise AttributeError(f"module 'metier.types' has no attribute '{name}'")
+        value: object = getattr(import_module(f"metier.{HOMES[name]}"), name_at_home(name))
+        globals()[name] = value
+        return value
 
 
 def name_at_home(name: str) -> str:

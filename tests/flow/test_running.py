@@ -185,6 +185,28 @@ def test_what_nobody_provides_fails_the_step_unsent_with_its_report(
     assert office.model.requests == []
 
 
+def test_a_misspelt_capability_fails_with_the_nearest_name(office: Office) -> None:
+    office.skill("reviewer", "data-review")
+    office.agent(prompt("p", requires=["dta-review"]))
+    failure = office.run().run.failure
+    assert failure is not None
+    assert (failure.code, failure.hint) == ("CAPABILITY_UNRESOLVED", "did you mean 'data-review'?")
+
+
+def test_a_misspelt_skill_of_an_agent_is_a_warning_of_its_runs(office: Office) -> None:
+    office.skill("brave-search", "web-search")
+    office.agent(prompt("p"), prompt("q"), skills=["brave-serch"])
+    result = office.run()
+    assert result.success
+    (warning,) = result.warnings
+    assert (warning.code, warning.severity) == ("SKILL_NOT_FOUND", "warning")
+    assert warning.message == "no skill is called 'brave-serch'"
+    assert warning.hint == "did you mean 'brave-search'?"
+    office.agent(prompt("p"), skills=["brave-search"])
+    office.catalog.refresh()
+    assert office.run().warnings == []
+
+
 def test_the_step_that_failed_for_want_of_a_provider_names_its_report(office: Office) -> None:
     office.agent(prompt("p", requires=["data-review"]))
     result = office.run()

@@ -263,6 +263,22 @@ def test_a_model_that_never_answers_is_stopped() -> None:
     assert (result.run.failure.code, stopped) == ("STEP_TIMEOUT", [1])
 
 
+@pytest.mark.parametrize("limit", [{}, {"timeoutMs": 60_000}])
+@pytest.mark.parametrize("text", ["the gateway did not answer in 30 s", ""])
+def test_a_time_out_of_the_model_itself_keeps_its_text(limit: dict[str, int], text: str) -> None:
+    class Late:
+        name = "test:late"
+
+        async def respond(self, request: Any) -> Any:
+            assert request.messages
+            raise TimeoutError(text)
+
+    failure = World(model=Late()).run(agent(prompt("a", **limit))).run.failure
+    assert failure is not None
+    assert (failure.code, failure.kind, failure.retryable) == ("STEP_FAILED", "timeout", True)
+    assert failure.message == "'a': TimeoutError" + (f": {text}" if text else "")
+
+
 def test_a_step_within_its_time_is_left_alone() -> None:
     world = World()
     result = world.run(agent(do("a", timeoutMs=3_600_000)))

@@ -62,7 +62,10 @@ class Agent:
     requires: Sequence[str] = ()
     """Capabilities that skills provide for every prompt."""
     workflow: Sequence[Mapping[str, Any]] = ()
-    """Steps, as in a profile; without any, the task is one prompt."""
+    """Steps, as in a profile; without any, the task is one prompt.
+
+    An `outputSchema` may also be a model of pydantic.
+    """
     more: Mapping[str, Any] = field(default_factory=dict)
     functions: Mapping[str, Tool | Function] = field(
         default_factory=dict, init=False, compare=False
@@ -115,7 +118,8 @@ class Agent:
                 hint = f"Agent(…, {name}=…)"
                 raise UsageError(f"'{key}' is not one of the keys in 'more'", hint=hint)
         _set(self, "more", more)
-        _set(self, "workflow", respelled({"workflow": thaw(self.workflow)})["workflow"])
+        workflow = respelled({"workflow": thaw(self.workflow)})["workflow"]
+        _set(self, "workflow", _with_schemas(workflow))
 
     @classmethod
     def of(cls, profile: AgentProfile | Mapping[str, Any]) -> Self:
@@ -133,6 +137,32 @@ class Agent:
         kept = {key: value for key, value in given if value or _says_something(key, value)}
         data: dict[str, Any] = thaw({**kept, **self.more})
         return data
+
+
+def _with_schemas(workflow: Any) -> Any:
+    """A workflow with JSON Schemas instead of models of pydantic."""
+    if isinstance(workflow, list):
+        return [_with_schemas(one) for one in workflow]
+    if not isinstance(workflow, dict):
+        return workflow
+    return {
+        key: _schema_of(value) if key == "outputSchema" else _with_schemas(value)
+        for key, value in workflow.items()
+    }
+
+
+def _schema_of(given: Any) -> Any:
+    """The JSON Schema of a model of pydantic; anything else as it is."""
+    make = getattr(given, "model_json_schema", None)
+    if make is None or not isinstance(given, type):
+        return given
+    try:
+        return make()
+    except Exception as error:  # pydantic has several
+        message = (
+            f"there is no JSON Schema of {described(given)}: {str(error).partition(chr(10))[0]}"
+        )
+        raise UsageError(message, hint="use types that JSON has") from error
 
 
 def _says_something(key: str, empty: Any) -> bool:

@@ -21,6 +21,7 @@ from metier.index.documents import (
     find_documents,
     names_of,
     no_such_document,
+    unread_note,
 )
 from metier.index.store import Store
 from metier.inject.abilities import arrange, compose
@@ -129,7 +130,12 @@ class Preparer:
             tokens=made.token_count,
             truncated=made.truncated or result.truncated,
             skipped=[*made.skipped, *result.skipped],
-            issues=[*made.issues, *cards.issues, *self._no_profile(agent if not found else None)],
+            issues=[
+                *made.issues,
+                *cards.issues,
+                *self._no_profile(agent if not found else None),
+                *self._nothing_read(known.registry),
+            ],
             max_tokens=max_tokens,
             injected_abilities=made.injected_abilities,
             selection=selection,
@@ -157,6 +163,11 @@ class Preparer:
         if agent is not None:
             hint = did_you_mean(agent, names_of(self._store, "agent"), "metier list agents")
             yield Issue("AGENT_NO_PROFILE", f"no agent here is called '{agent}'", "", hint=hint)
+
+    def _nothing_read(self, abilities: AbilityRegistry) -> Iterator[Issue]:
+        """Without a first refresh there is nothing to inject."""
+        if not abilities and unread_note(self._store):
+            yield Issue("CATALOG_NOT_READ", "nothing was read yet", "", hint=REFRESH_HINT)
 
     def _with_content(
         self,

@@ -358,7 +358,8 @@ class Queries(HostMethods, EvaluationMethods):
     ) -> "list[AgentMatch]":
         """The agents that fit a task, the best first, with the parts of each score.
 
-        Raises `UsageError` for a team that neither an agent nor the settings name.
+        Before the first refresh, their `reasons` say that nothing was read yet. Raises
+        `UsageError` for a team that neither an agent nor the settings name.
         """
         from metier.select.agents import select_agents  # a refresh with nothing to do needs none
 
@@ -366,11 +367,13 @@ class Queries(HostMethods, EvaluationMethods):
         if team:
             teams = {one.team for one in agents} | {one.name for one in self.config.teams}
             check_known("team", team, teams - {""}, "docs/teams.md")
-        return select_agents(
+        found = select_agents(
             agents, task, limit, team=team,
             required_capabilities=required_capabilities, exclude=exclude,
             chances=self.examples.agent_chances(task),
         )  # fmt: skip
+        note = "" if any(one.path for one in agents) else documents.unread_note(self.store)
+        return [one._replace(reasons=[*one.reasons, note]) for one in found] if note else found
 
     def files(self) -> dict[str, str]:
         """The file of every path in documents and findings."""

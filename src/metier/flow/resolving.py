@@ -2,7 +2,7 @@
 
 import os
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 
 from metier.config import ALIAS_FILE, Config
@@ -17,12 +17,18 @@ from metier.core.arguments import (
     wrong_argument,
 )
 from metier.core.arrays import Arrays, arrays_for, plain_arrays
-from metier.core.nearest import nearest_name, suggestion
+from metier.core.nearest import did_you_mean, nearest_name, suggestion
 from metier.core.timestamps import new_id, now_iso
 from metier.errors import NotFoundError, UsageError
 from metier.hosts import honours_the_switch
 from metier.index.columns import NO_SKILLS, SkillReader, Skills, excluded_skills
-from metier.index.documents import find_documents, list_hint, manual_providers, names_of
+from metier.index.documents import (
+    find_documents,
+    list_hint,
+    manual_providers,
+    names_of,
+    unread_note,
+)
 from metier.index.postings import LABEL, PROSE, stem_postings
 from metier.index.store import Store
 from metier.resolve import AliasTable, AliasTables, Pool, Resolution
@@ -93,7 +99,7 @@ class Resolver:
                 aliases=aliases,
                 history=history.rates,
                 probes=self._probes(),
-                facts=self._facts(history, issues, with_manual),
+                facts=self._facts(history, issues, request.team, with_manual),
             )
             found = run(request, inputs)
             if with_manual:
@@ -104,12 +110,15 @@ class Resolver:
             self._use(skills)
             return current()
 
-    def _facts(self, history: History, issues: Sequence[Issue], with_manual: bool) -> RunFacts:
+    def _facts(
+        self, history: History, issues: Sequence[Issue], team: str, with_manual: bool
+    ) -> RunFacts:
         moment = now_iso()
         if with_manual not in self._discovery:
             self._discovery[with_manual] = self._counts(self._skills_for(with_manual))
         sources, excluded = self._discovery[with_manual]
-        warnings = [f"{one.path}:{one.line}: {one.message}" for one in issues]
+        warnings = [*self._misuse(team)]
+        warnings += [f"{one.path}:{one.line}: {one.message}" for one in issues]
         return RunFacts(
             run_id=new_id(moment),
             generated_at=f"{moment[:19]}+00:00",
@@ -119,6 +128,15 @@ class Resolver:
             samples=history.samples,
             warnings=[*warnings, *([history.warning] if history.warning else [])],
         )
+
+    def _misuse(self, team: str) -> Iterator[str]:
+        """A catalog that was never refreshed, and a team that does not exist."""
+        if not self._skills.ids and (note := unread_note(self._store)):
+            yield note
+        elif team:
+            known = {*self._skills.teams.values(), *(one.name for one in self._config.teams)}
+            if team not in known:
+                yield f"no team is called '{team}': {did_you_mean(team, known, 'docs/teams.md')}"
 
     def _use(self, skills: Skills) -> None:
         """Drop what was made of other skills."""

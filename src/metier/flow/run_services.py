@@ -17,17 +17,25 @@ from metier.flow.skill_bodies import (
     warning,
 )
 from metier.index.agents import stored_agents
-from metier.index.documents import list_hint, no_such_document
+from metier.index.documents import (
+    capabilities,
+    find_documents,
+    list_hint,
+    no_such_document,
+    unread_note,
+)
 from metier.run.models import ProviderModel
 from metier.run.models.prices import price_hint
 from metier.run.services import Prepared
 from metier.run.tool import Tool, tool_of
 from metier.run.tools import Consent, ToolExecutor
 from metier.values.agents import AgentProfile, WorkflowStep, delegates, named_tools
-from metier.values.models import Model
+from metier.values.models import Model, own_price
+from metier.values.outcomes import Issue
 from metier.values.runs import Failure
 
 _BETWEEN = "\n\n"
+_OWN_PRICE = "give the object a price: price = Price(input, output), from metier.run.models"
 
 
 class Added(NamedTuple):
@@ -167,13 +175,15 @@ class RunServices(KnownAgents):
         self.model(name, agent_id)
 
     def check_price(self, name: str, agent_id: str) -> None:
-        """Raise `UsageError` if nothing says what the model of a provider costs."""
+        """Raise `UsageError` if nothing says what the model costs."""
         model = self.model(name, agent_id)
-        if isinstance(model, ProviderModel) and not model.has_price():
-            raise UsageError(
-                f"a limit of cost needs the price of '{model.name}', which is not known",
-                hint=price_hint(model.name),
-            )
+        if isinstance(model, ProviderModel):
+            is_known, hint = model.has_price(), price_hint(model.name)
+        else:
+            is_known, hint = own_price(model) is not None, _OWN_PRICE
+        if not is_known:
+            message = f"a limit of cost needs the price of '{model.name}', which is not known"
+            raise UsageError(message, hint=hint)
 
     def record_outcome(self, provider: str, *, success: bool) -> None:
         with contextlib.suppress(NotFoundError):  # it was deleted meanwhile
@@ -196,7 +206,8 @@ class RunServices(KnownAgents):
             if resolution.unresolved or not resolution.selected:
                 lacking = ", ".join(resolution.unresolved or requires)
                 message = f"no skill provides {lacking} (report {resolution.facts.run_id})"
-                failure = Failure("CAPABILITY_UNRESOLVED", message)
+                hint = self._hint_for(resolution.unresolved)
+                failure = Failure("CAPABILITY_UNRESOLVED", message, hint=hint)
                 return Prepared(record=record, failure=failure)
             providers = resolution.selected
             taken = core_tokens(self._catalog, agent, messages)
@@ -207,6 +218,22 @@ class RunServices(KnownAgents):
         if step.type != "prompt":
             return Prepared(record=record, providers=providers)
         return self._with_abilities(agent, messages, record, bodies, providers)
+
+    def _hint_for(self, unresolved: Sequence[str]) -> str:
+        """What to do about capabilities that no skill provides."""
+        known = capabilities(self._catalog.store)
+        near = (did_you_mean(one, known) for one in unresolved)
+        otherwise = "metier resolve -r CAPABILITY shows the candidates"
+        return unread_note(self._catalog.store) or next(filter(None, near), otherwise)
+
+    def _unknown_skills(self, agent: AgentProfile) -> list[dict[str, str]]:
+        """Warnings about skills that the agent may use, but that are not here."""
+        store, found = self._catalog.store, []
+        for name in agent.skills or ():
+            if not find_documents(store, "skill", name):
+                error = no_such_document(store, "skill", name, "")
+                found.append(Issue("SKILL_NOT_FOUND", error.message, agent.path, hint=error.hint))
+        return [warning(one) for one in found]
 
     def _team_of(self, agent: AgentProfile) -> str:
         """The team whose folder has the agent's profile; empty if none."""
@@ -234,7 +261,10 @@ class RunServices(KnownAgents):
         )
         errors = [issue for issue in injection.issues if issue.is_error]
         issues = [warning(issue) for issue in injection.issues if issue.severity == "warning"]
-        record |= {"minSignal": least, "warnings": [*bodies.warnings, *issues]}
+        record |= {
+            "minSignal": least,
+            "warnings": [*self._unknown_skills(agent), *bodies.warnings, *issues],
+        }
         if injection.failed:
             return Prepared(record=record, failure=Failure(errors[0].code, errors[0].message))
         if injection.injected_abilities or injection.injected_cards or injection.skipped:

@@ -13,9 +13,10 @@ Start = Callable[[OnEvent], Coroutine[Any, Any, RunResult]]
 class RunStream:
     """The events of a run: `async with catalog.stream(…) as stream: async for event in stream`.
 
-    The run starts with the first event that is asked for; `stream.result` is set after the last.
-    Leaving `async with` early cancels the run. Outside of it, reading events raises `UsageError`:
-    a loop that is left would leave the run without an end.
+    The run starts with the first event that is asked for; `stream.result` is set once it has ended,
+    at the latest after the last event. Leaving `async with` cancels a run that has not ended.
+    Outside of it, reading events raises `UsageError`: a loop that is left would leave the run
+    without an end.
     """
 
     def __init__(self, start: Start) -> None:
@@ -57,7 +58,7 @@ class RunStream:
 
     @property
     def result(self) -> RunResult:
-        """The result. Raises `UsageError` before the last event, and if the run was cancelled."""
+        """The result. Raises `UsageError` until the run has ended, and if it was cancelled."""
         if self._task is None or not self._task.done():
             raise UsageError("the run has not ended", hint="read all events of the stream first")
         if self._task.cancelled():

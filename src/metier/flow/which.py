@@ -25,7 +25,7 @@ from metier.flow.hook_hosts import check_host
 from metier.flow.matched_words import MatchedWords
 from metier.hosts import HOOKED, honours_the_switch, host_bit, nameable_to
 from metier.index.cached_pools import CachedPool
-from metier.index.documents import document_issues, select_rows
+from metier.index.documents import document_issues, select_rows, unread_note
 from metier.index.pools import pool_of
 from metier.index.rank_index import meant_text
 from metier.index.store import Store
@@ -74,11 +74,16 @@ def which_comes(
         host=host,
         skills=skills[: question.limit],
         named=named,
-        notes=[*_untrusted_notes(named), *_changed_notes(store, named)],
+        notes=[*_untrusted_notes(named), *_changed_notes(store, named), *_unread(store, skills)],
         most=config.skill_suggestions,
         expectation=None if expected is None else finder.expectation(expected),
         meaning=finder.meaning,
     )
+
+
+def _unread(store: Store, skills: Sequence[RankedDocument]) -> list[str]:
+    note = "" if skills else unread_note(store)
+    return [note] if note else []
 
 
 def _untrusted_notes(named: Sequence[RankedDocument]) -> list[str]:

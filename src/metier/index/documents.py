@@ -270,11 +270,14 @@ def no_such_document(store: Store, kind: Kind, wanted: str, workspace: str) -> N
     )
 
 
+def unread_note(store: Store) -> str:
+    """That nothing was read yet; empty once a refresh has succeeded."""
+    return f"nothing was read yet: {REFRESH_HINT}" if store.setting("counts") == "" else ""
+
+
 def list_hint(store: Store, kind: Kind) -> str:
     """How to find the names of documents."""
-    if store.setting("counts") == "":
-        return f"nothing was read yet: {REFRESH_HINT}"
-    return f"metier list {PLURAL[kind]} (Python: catalog.names('{kind}'))"
+    return unread_note(store) or f"metier list {PLURAL[kind]} (Python: catalog.names('{kind}'))"
 
 
 def skills_in(store: Store, folder: str) -> list[Row]:

@@ -14,13 +14,15 @@ if TYPE_CHECKING:
 __all__ = ["McpApp", "asgi_app"]
 
 
-def __getattr__(name: str) -> object:
-    """`McpApp`; the SDK is loaded for it only."""
-    if name != "McpApp":
-        raise AttributeError(f"module 'metier.mcp' has no attribute '{name}'")
-    from metier.mcp.asgi import McpApp
+if not TYPE_CHECKING:  # so that a type checker finds names that do not exist
 
-    return McpApp
+    def __getattr__(name: str) -> object:
+        """`McpApp`; the SDK is loaded for it only."""
+        if name != "McpApp":
+            raise AttributeError(f"module 'metier.mcp' has no attribute '{name}'")
+        from metier.mcp.asgi import McpApp
+
+        return McpApp
 
 
 def asgi_app(

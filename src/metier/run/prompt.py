@@ -10,7 +10,7 @@ from metier.errors import ModelError
 from metier.run.plan import DEFAULT_TOOL_ROUNDS
 from metier.run.services import StepFailedError
 from metier.values.agents import AgentProfile, ToolResult
-from metier.values.models import Message, Model, ModelReply, ModelRequest, ToolSpec
+from metier.values.models import Message, Model, ModelReply, ModelRequest, ToolSpec, own_price
 from metier.values.runs import Failure, Usage
 
 CallTool = Callable[[str, Any], Awaitable[ToolResult]]
@@ -69,6 +69,9 @@ async def _reply(model: Model, request: ModelRequest, emit: Callable[..., None])
         emit("model.failed", model=model.name, error=error.message, errorKind=error.kind)
         failure = Failure(error.code, error.message, error.kind, retryable=bool(error.kind))
         raise StepFailedError(failure) from error
+    price = own_price(model)
+    if price is not None and not reply.usage.cost:
+        reply = reply._replace(usage=reply.usage._replace(cost=price.cost(reply.usage)))
     emit("model.answered", model=model.name, usage=reply.usage.to_json())
     return reply
 

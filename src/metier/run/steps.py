@@ -100,6 +100,7 @@ class StepRunner:
         self, live: LiveRun, step: ReadyStep, names: Names, suffix: str, attempt: int
     ) -> Failure | None:
         key = step.id + suffix
+        limit: asyncio.Timeout | None = None
         if live.ledger.is_lease_over:
             await live.ledger.check_claim()
         try:
@@ -107,7 +108,7 @@ class StepRunner:
             if step.timeout is None:
                 output = await _interruptible(live, key, work)
             else:
-                async with time_limit(step.timeout):
+                async with time_limit(step.timeout) as limit:
                     output = await _interruptible(live, key, work)
             live.ledger.remember(step, output)
         except RunStoppedError as error:
@@ -122,7 +123,8 @@ class StepRunner:
         except StoreError:
             raise
         except Exception as error:
-            return _failure_of(error, key, step.timeout)
+            is_over = limit is not None and limit.expired()
+            return _failure_of(error, key, step.timeout if is_over else None)
         record = live.ledger.records[key]
         await _end(live, step, record, "succeeded", attempt, output)
         return None
@@ -166,17 +168,20 @@ async def _end(
 
 
 def _failure_of(error: Exception, step: str, timeout: float | None) -> Failure:
+    """`timeout` is the step's own limit, if it is over."""
     if isinstance(error, StepFailedError):
         return error.failure
     if isinstance(error, MetierError):
         return Failure(error.code, error.message)
     if isinstance(error, TemplateError):
         return Failure("EXPRESSION_FAILED", f"'{step}': {error}")
-    if isinstance(error, TimeoutError):
-        message = f"'{step}' took more than {timeout or 0:g} seconds"
+    is_late = isinstance(error, TimeoutError)
+    if is_late and timeout is not None:
+        message = f"'{step}' took more than {timeout:g} seconds"
         return Failure("STEP_TIMEOUT", message, kind="timeout", retryable=True)
     text = " ".join(str(error).split())[:_LONGEST_TEXT]
-    return Failure("STEP_FAILED", f"'{step}': {type(error).__name__}: {text}")
+    message = f"'{step}': {type(error).__name__}: {text}".removesuffix(": ")
+    return Failure("STEP_FAILED", message, kind="timeout" if is_late else "", retryable=is_late)
 
 
 # What is injected

@@ -10,7 +10,7 @@ from typing import Any
 from metier.errors import ModelError
 from metier.safety.redact import SECRET
 from metier.storage.atomic_files import write_atomically
-from metier.values.models import Model, ModelReply, ModelRequest, ToolCall, check_model
+from metier.values.models import FREE, Model, ModelReply, ModelRequest, ToolCall, check_model
 from metier.values.runs import Usage
 
 VERSION = 1
@@ -30,6 +30,9 @@ class RecordedModel:
     A request is answered by the first unused reply to an equal request. Cassettes contain no
     times, and no values of environment variables that are named like keys.
     """
+
+    price = FREE
+    """The usage of a recorded reply has its cost."""
 
     def __init__(self, path: str | os.PathLike[str], model: Model | None = None) -> None:
         """`model` is asked, and its replies are written to `path` when `close` is called.

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from math import inf
 from typing import Any, Literal, NamedTuple
 
+from metier.core.arguments import described
 from metier.core.names import is_capability_name, is_document_id
 from metier.core.nearest import did_you_mean, nearest
 from metier.values.files import KeyPath
@@ -268,4 +269,4 @@ def _what(value: Any) -> str:
     if isinstance(value, str):
         return f"the string '{value[:40]}'"
     names = {int: "a number", float: "a number", list: "a list", dict: "a mapping"}
-    return names.get(type(value), "nothing" if value is None else "a date")
+    return "nothing" if value is None else names.get(type(value)) or described(value)

@@ -56,8 +56,23 @@ class ModelReply(NamedTuple):
     """The answer as a value, with a schema."""
 
 
+class Price(NamedTuple):
+    """In US dollars per million tokens."""
+
+    input: float
+    output: float
+
+    def cost(self, usage: Usage) -> float:
+        asked, answered = usage.input_tokens * self.input, usage.output_tokens * self.output
+        return (asked + answered) / _MILLION
+
+
+_MILLION = 1_000_000
+FREE = Price(0.0, 0.0)
+
+
 class Model(Protocol):
-    """Answers requests."""
+    """Answers requests. With a limit of cost it also needs a `price`, a `Price`."""
 
     @property
     def name(self) -> str:
@@ -65,6 +80,12 @@ class Model(Protocol):
 
     async def respond(self, request: ModelRequest) -> ModelReply:
         """Answer. Raises `ModelError`."""
+
+
+def own_price(model: Model) -> Price | None:
+    """The price that a model object carries; None if it has none."""
+    price = getattr(model, "price", None)
+    return price if isinstance(price, Price) else None
 
 
 A_NAME = "a name such as openai:gpt-5, or "

@@ -5,6 +5,7 @@ from operator import add, sub
 from typing import Any, Literal, NamedTuple, get_args
 
 from metier.core.timestamps import to_iso
+from metier.values.outcomes import Issue
 
 RunState = Literal[
     "pending", "running", "succeeded", "failed", "cancelled", "rolled_back", "rollback_incomplete"
@@ -245,6 +246,16 @@ class RunResult(NamedTuple):
         if why is not None and all((one.code, one.message) != why[:2] for one in failures):
             failures.insert(0, why)
         return list(dict.fromkeys(failures))
+
+    @property
+    def warnings(self) -> list[Issue]:
+        """What the steps were warned of when they were prepared; each once."""
+        given = (step.input for step in self.steps if isinstance(step.input, Mapping))
+        found = [one for input in given for one in input.get("warnings") or ()]
+        issues = (
+            Issue(one["code"], one["message"], one["path"], hint=one["hint"]) for one in found
+        )
+        return list(dict.fromkeys(issues))
 
     def to_json(self) -> dict[str, Any]:
         return {

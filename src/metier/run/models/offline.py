@@ -9,7 +9,7 @@ from metier.core.arguments import described, wrong_argument
 from metier.core.budget import count_tokens
 from metier.errors import ModelError, UsageError
 from metier.run.models.smallest import smallest_value
-from metier.values.models import ModelReply, ModelRequest
+from metier.values.models import FREE, ModelReply, ModelRequest
 from metier.values.runs import Usage
 
 _FENCE = "```"
@@ -61,6 +61,7 @@ class OfflineModel:
     """Gives the same answer to the same request; with a schema, its smallest value."""
 
     name = NAME
+    price = FREE
 
     async def respond(self, request: ModelRequest) -> ModelReply:
         data = None
@@ -110,6 +111,9 @@ _A_REPLY = "a text, a ModelReply, an exception or a function of the request"
 
 class ScriptedModel:
     """Gives each reply once, then raises `MODEL_SCRIPT_ENDED`."""
+
+    price = FREE
+    """Unless the `usage` of a reply has a cost."""
 
     def __init__(self, replies: Iterable[Scripted], name: str = "scripted:test") -> None:
         """Raises `UsageError` for anything but a list of these replies."""

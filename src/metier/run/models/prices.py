@@ -1,33 +1,21 @@
 """What a model costs: by the settings, else as its provider publishes it."""
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from metier.run.models.offline import NAME as OFFLINE
 from metier.values.checks import dotted
+from metier.values.models import FREE, Price
 from metier.values.run_settings import ProviderSettings
-from metier.values.runs import Usage
 
 _MILLION = 1_000_000
 _SAMPLE = 1_000
 """Tokens of a request whose price is asked for; providers charge more for very long ones."""
 
 
-class Price(NamedTuple):
-    """In US dollars per million tokens."""
-
-    input: float
-    output: float
-
-    def cost(self, usage: Usage) -> float:
-        asked, answered = usage.input_tokens * self.input, usage.output_tokens * self.output
-        return (asked + answered) / _MILLION
-
-
 def price_of(name: str, providers: Mapping[str, ProviderSettings]) -> Price | None:
     """The price of `provider:model`; None if it is not known."""
     if name in ("offline", OFFLINE):
-        return Price(0.0, 0.0)
+        return FREE
     provider, _, model = name.partition(":")
     settings = providers.get(provider, ProviderSettings())
     if (own := price_in(settings, model)) is not None:
