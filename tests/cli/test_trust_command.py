@@ -466,6 +466,8 @@ def test_one_that_is_trusted_and_silent_is_asked_about(demanding: Agents, empty_
 
 # Commands in a workspace that is not trusted
 
+SHARED_STATE = '[state]\nurl = "postgresql://db.example.org/metier"\nnamespace = "team"\n'
+
 
 def test_what_is_ignored_is_one_line(demanding: Agents, metier: Metier) -> None:
     metier("refresh")
@@ -484,6 +486,30 @@ def test_where_nothing_is_ignored_nothing_is_said(workspace: Workspace, metier: 
     metier("refresh")
     listed = metier("list")
     assert (listed.code, listed.err) == (0, "")
+
+
+@pytest.mark.parametrize(
+    "command", [("runs",), ("runs", "show", "a"), ("reports",), ("state", "show")]
+)
+def test_commands_about_runs_say_that_shared_state_is_ignored(
+    workspace: Workspace, metier: Metier, command: tuple[str, ...]
+) -> None:
+    workspace.write("metier.toml", SHARED_STATE)
+    said = [line for line in metier(*command).err.splitlines() if "[state]" in line]
+    assert said == [
+        "warning: [state] of this workspace is ignored, since you do not trust it: these are the"
+        " runs and reports on this machine; to use it: metier trust"
+    ]
+
+
+def test_schedules_of_ignored_shared_state_need_trust(workspace: Workspace, metier: Metier) -> None:
+    workspace.write("metier.toml", SHARED_STATE)
+    for command in (("list",), ("remove", "nightly")):
+        refused = metier("schedule", *command)
+        assert (refused.code, refused.out) == (3, "")
+        assert "error: a schedule needs shared state; [state] of this workspace needs trust" in (
+            refused.err
+        )
 
 
 @pytest.mark.parametrize("more", [(), ("--json",), ("--events",)])

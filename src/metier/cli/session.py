@@ -170,6 +170,13 @@ class Session:
         parts += [] if self.for_host else ["to review it: metier trust"]
         self.note_wrapped("; ".join(parts))
 
+    def note_state(self) -> None:
+        """Warn that runs and reports come from elsewhere, since the workspace is not trusted."""
+        from metier.flow.state_settings import ignored_state  # few commands read runs
+
+        if why := ignored_state(self.config()):
+            self.note_wrapped(f"warning: {why}; to use it: metier trust")
+
     @contextmanager
     def catalog(self) -> "Iterator[Catalog]":
         """The catalog, refreshed unless `--no-refresh`; in memory if nothing can be written."""

@@ -127,7 +127,12 @@ def _workers(state: StateSettings) -> "Iterator[Workers]":
 
 
 def require_state(agency: Agency, what: str) -> StateSettings:
-    """The settings of shared state. Raises `ConfigError` without them; `what` needs it."""
+    """The settings of shared state, which `what` needs.
+
+    Raises `ConfigError` without them, and `TrustError` if the workspace has them without trust.
+    """
+    if agency.state is None and agency.ignored_state:
+        agency.require_trust(f"{what} needs shared state; [state] of this workspace")
     if agency.state is None:
         raise ConfigError(
             f"{what} needs shared state on PostgreSQL",
