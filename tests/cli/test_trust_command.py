@@ -630,6 +630,31 @@ def test_another_digest_in_the_environment_trusts_nothing(
     assert (listed.code, "this workspace is not trusted" in listed.err) == (0, True)
 
 
+def test_a_digest_that_differs_is_shown_beside_that_of_the_workspace(
+    demanding: Agents, metier: Metier, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = f"METIER_TRUST is {NOBODY}, this workspace has {digest_of(metier)}"
+    monkeypatch.setenv("METIER_TRUST", NOBODY)
+    refused = metier("run", "one", "x").err
+    assert f"needs trust: {said} (WORKSPACE_UNTRUSTED)" in refused
+    assert "hint: review it with metier trust --show, then add its digest to METIER_TR" in refused
+    noted = metier("list").err
+    assert f"not trusted ({said}); ignored: " in noted
+    assert "to review it: metier trust --show" in noted
+
+
+@pytest.mark.parametrize("separator", [" ", ",", ", ", "\n"])
+def test_each_of_several_digests_in_the_environment_is_trusted(
+    demanding: Agents, metier: Metier, monkeypatch: pytest.MonkeyPatch, separator: str
+) -> None:
+    now = digest_of(metier)
+    for digests in ((NOBODY, now), (now, NOBODY)):
+        monkeypatch.setenv("METIER_TRUST", separator.join(digests))
+        assert metier("run", "one", "x").code == 0
+    monkeypatch.setenv("METIER_TRUST", separator.join((NOBODY, now[:-1])))
+    assert metier("run", "one", "x").code == 2
+
+
 @pytest.mark.parametrize(
     ("word", "code"), [("record", 0), ("", 0), ("none", 3), ("yes", 2), ("1", 2), ("sha256:1", 2)]
 )
@@ -640,6 +665,16 @@ def test_words_in_the_environment(
     monkeypatch.setenv("METIER_TRUST", word)
     assert metier("run", "one", "x").code == code
     assert demanding.calls() == ["built"] * (code == 0)
+
+
+def test_a_server_says_that_it_ignores_the_digest_in_the_environment(
+    demanding: Agents, metier: Metier, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("METIER_OFFLINE", "1")  # a server sets it for its process
+    monkeypatch.setenv("METIER_TRUST", digest_of(metier))
+    refused = metier("mcp", "--http", "--allow-run")
+    assert (refused.code, "needs a token" in refused.err) == (2, True)
+    assert refused.err.startswith("warning: METIER_TRUST is ignored by servers; use metier trust")
 
 
 # Init

@@ -27,6 +27,7 @@ from metier.flow.boundary import (
     VARIABLE,
     Boundary,
     check_digest,
+    digests_of,
     read_boundary,
     workspace_of,
 )
@@ -149,7 +150,8 @@ class Session:
             return confirmed_once(self, workspace)
         given = os.environ.get(VARIABLE)
         if given not in (None, "", RECORD, NONE):
-            check_digest(given, f"{VARIABLE} is not a digest such as sha256:…")
+            for digest in digests_of(given):
+                check_digest(digest, f"{VARIABLE} is not a digest such as sha256:…")
         return given or RECORD
 
     def _note_ignored(self, boundary: Boundary) -> None:
@@ -167,7 +169,8 @@ class Session:
         parts += [f"ignored: {shortened(ignored)}"] if ignored else []
         more = f", and {len(wrong) - 1:,} more (metier doctor)" if len(wrong) > 1 else ""
         parts += [f"also wrong: {one_line(wrong[0])}{more}"] if wrong else []
-        parts += [] if self.for_host else ["to review it: metier trust"]
+        show = " --show" if trust.detail.startswith(VARIABLE) else ""
+        parts += [] if self.for_host else [f"to review it: metier trust{show}"]
         self.note_wrapped("; ".join(parts))
 
     def note_state(self) -> None:
