@@ -26,8 +26,7 @@ from metier.flow.boundary import (
     RECORD,
     VARIABLE,
     Boundary,
-    check_digest,
-    digests_of,
+    checked_digests,
     read_boundary,
     workspace_of,
 )
@@ -150,8 +149,7 @@ class Session:
             return confirmed_once(self, workspace)
         given = os.environ.get(VARIABLE)
         if given not in (None, "", RECORD, NONE):
-            for digest in digests_of(given):
-                check_digest(digest, f"{VARIABLE} is not a digest such as sha256:…")
+            checked_digests(given, f"{VARIABLE} is not a digest such as sha256:…")
         return given or RECORD
 
     def _note_ignored(self, boundary: Boundary) -> None:

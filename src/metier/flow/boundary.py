@@ -114,9 +114,8 @@ def _trust_beside(workspace: str, trust: str) -> Trust:
 def decide(settings: Settings, trust: str, environ: Mapping[str, str]) -> Trust:
     """The user's trust in a workspace with these settings."""
     check_text("trust", trust)
-    digests = () if trust in (RECORD, NONE) else digests_of(trust)
-    for digest in digests:
-        check_digest(digest, "trust is 'record', 'none' or a digest such as sha256:…")
+    wanted = "trust is 'record', 'none' or a digest such as sha256:…"
+    digests = () if trust in (RECORD, NONE) else checked_digests(trust, wanted)
     workspace = settings.workspace
     foreign = foreign_owner(workspace, safe_directories(settings), environ)
     if foreign:
@@ -140,9 +139,12 @@ def decide(settings: Settings, trust: str, environ: Mapping[str, str]) -> Trust:
     return trusted(powers, entry) if powers.digest == entry.digest else Trust("changed")
 
 
-def digests_of(text: str) -> tuple[str, ...]:
-    """Digests, separated by spaces or commas; what is no digest, too."""
-    return tuple(text.replace(",", " ").split()) or (text,)
+def checked_digests(text: str, message: str) -> tuple[str, ...]:
+    """One or more digests, separated by spaces or commas. Raises `UsageError`."""
+    digests = tuple(text.replace(",", " ").split()) or (text,)
+    for digest in digests:
+        check_digest(digest, message)
+    return digests
 
 
 def check_digest(text: str, message: str, shown_by: str = "metier trust --show") -> None:
