@@ -433,6 +433,11 @@ def test_a_baseline_in_an_untrusted_workspace_hides_no_security_findings(
     assert [one["code"] for one in json.loads(out)] == ["SZ801"]
     assert "1 security finding of it reported anyway" in err.replace("\n  ", " ")
     assert run(["lint", "--baseline", str(tmp_path / "mine.json")]) == 0
+    capsys.readouterr()
+    assert run(["lint", "--baseline", "known.json", "--write-baseline"]) == 1
+    assert "1 security finding of it reported anyway: a workspace that" in (
+        capsys.readouterr().err.replace("\n  ", " ")
+    )
 
 
 def test_an_owners_findings_are_counted_among_the_owners_files(

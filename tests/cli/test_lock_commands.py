@@ -306,7 +306,7 @@ def test_skills_of_mounts_are_not_checked_without_trust(workspace: Workspace, ca
     [line] = printed.out.splitlines()
     assert line.startswith("not checked: ")
     assert line.endswith("its mount needs trust (METIER_TRUST)")
-    assert "1 skill not checked: set METIER_TRUST to the digest" in printed.err
+    assert "1 skill not checked: give METIER_TRUST the digest" in printed.err
     assert "metier lock" not in printed.err
     assert "(allowed without --frozen)" in call("verify").out
     data = valid(json.loads(call("verify", "--json").out), "verify")

@@ -161,6 +161,19 @@ def test_an_unknown_team_or_owner_is_an_error(
     assert ("known: a, b" if given[0] == "--team" else "'a@example.org'") in printed.err
 
 
+def test_an_owner_of_the_other_kind_is_told_which_command_knows_it(
+    metier: Metier, workspace: Workspace
+) -> None:
+    workspace.write("CODEOWNERS", "* @org/pay\n")
+    listed = metier("list", "--owner", "@org/pay")
+    assert "there is no owner '@org/pay' in [teams]" in listed.err
+    assert "hint: it is in CODEOWNERS: metier lint --owner @org/pay\n" in listed.err
+    linted = metier("lint", "--owner", "a@example.org")
+    assert "there is no owner 'a@example.org' in CODEOWNERS" in linted.err
+    assert "hint: it is in [teams]: metier list --owner a@example.org\n" in linted.err
+    assert (listed.code, linted.code) == (2, 2)
+
+
 def test_the_hint_for_a_skill_that_waits_for_a_review_names_it_by_its_handle(
     metier: Metier, workspace: Workspace
 ) -> None:

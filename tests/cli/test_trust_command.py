@@ -466,6 +466,8 @@ def test_one_that_is_trusted_and_silent_is_asked_about(demanding: Agents, empty_
 
 # Commands in a workspace that is not trusted
 
+SHARED_STATE = '[state]\nurl = "postgresql://db.example.org/metier"\nnamespace = "team"\n'
+
 
 def test_what_is_ignored_is_one_line(demanding: Agents, metier: Metier) -> None:
     metier("refresh")
@@ -484,6 +486,30 @@ def test_where_nothing_is_ignored_nothing_is_said(workspace: Workspace, metier: 
     metier("refresh")
     listed = metier("list")
     assert (listed.code, listed.err) == (0, "")
+
+
+@pytest.mark.parametrize(
+    "command", [("runs",), ("runs", "show", "a"), ("reports",), ("state", "show")]
+)
+def test_commands_about_runs_say_that_shared_state_is_ignored(
+    workspace: Workspace, metier: Metier, command: tuple[str, ...]
+) -> None:
+    workspace.write("metier.toml", SHARED_STATE)
+    said = [line for line in metier(*command).err.splitlines() if "[state]" in line]
+    assert said == [
+        "warning: [state] of this workspace is ignored, since you do not trust it: these are the"
+        " runs and reports on this machine; to use it: metier trust"
+    ]
+
+
+def test_schedules_of_ignored_shared_state_need_trust(workspace: Workspace, metier: Metier) -> None:
+    workspace.write("metier.toml", SHARED_STATE)
+    for command in (("list",), ("remove", "nightly")):
+        refused = metier("schedule", *command)
+        assert (refused.code, refused.out) == (3, "")
+        assert "error: a schedule needs shared state; [state] of this workspace needs trust" in (
+            refused.err
+        )
 
 
 @pytest.mark.parametrize("more", [(), ("--json",), ("--events",)])
@@ -604,6 +630,31 @@ def test_another_digest_in_the_environment_trusts_nothing(
     assert (listed.code, "this workspace is not trusted" in listed.err) == (0, True)
 
 
+def test_a_digest_that_differs_is_shown_beside_that_of_the_workspace(
+    demanding: Agents, metier: Metier, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = f"METIER_TRUST is {NOBODY}, this workspace has {digest_of(metier)}"
+    monkeypatch.setenv("METIER_TRUST", NOBODY)
+    refused = metier("run", "one", "x").err
+    assert f"needs trust: {said} (WORKSPACE_UNTRUSTED)" in refused
+    assert "hint: review it with metier trust --show, then add its digest to METIER_TR" in refused
+    noted = metier("list").err
+    assert f"not trusted ({said}); ignored: " in noted
+    assert "to review it: metier trust --show" in noted
+
+
+@pytest.mark.parametrize("separator", [" ", ",", ", ", "\n"])
+def test_each_of_several_digests_in_the_environment_is_trusted(
+    demanding: Agents, metier: Metier, monkeypatch: pytest.MonkeyPatch, separator: str
+) -> None:
+    now = digest_of(metier)
+    for digests in ((NOBODY, now), (now, NOBODY)):
+        monkeypatch.setenv("METIER_TRUST", separator.join(digests))
+        assert metier("run", "one", "x").code == 0
+    monkeypatch.setenv("METIER_TRUST", separator.join((NOBODY, now[:-1])))
+    assert metier("run", "one", "x").code == 2
+
+
 @pytest.mark.parametrize(
     ("word", "code"), [("record", 0), ("", 0), ("none", 3), ("yes", 2), ("1", 2), ("sha256:1", 2)]
 )
@@ -614,6 +665,16 @@ def test_words_in_the_environment(
     monkeypatch.setenv("METIER_TRUST", word)
     assert metier("run", "one", "x").code == code
     assert demanding.calls() == ["built"] * (code == 0)
+
+
+def test_a_server_says_that_it_ignores_the_digest_in_the_environment(
+    demanding: Agents, metier: Metier, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("METIER_OFFLINE", "1")  # a server sets it for its process
+    monkeypatch.setenv("METIER_TRUST", digest_of(metier))
+    refused = metier("mcp", "--http", "--allow-run")
+    assert (refused.code, "needs a token" in refused.err) == (2, True)
+    assert refused.err.startswith("warning: METIER_TRUST is ignored by servers; use metier trust")
 
 
 # Init

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from conftest import load_config
+from metier.config.setting_lines import where_with_line
 from metier.errors import ConfigError
 from metier.values.run_settings import ModelOptions
 
@@ -95,6 +96,44 @@ def test_a_wrong_setting_is_named(text: str, said: str, tmp_path: Path) -> None:
         load_config(str(settings(tmp_path, text)), environ={"HOME": str(tmp_path)}, is_trusted=True)
     assert said in caught.value.message
     assert caught.value.where.endswith("metier.toml")
+
+
+@pytest.mark.parametrize(
+    ("table", "said", "hint"),
+    [
+        ("argv = ['a', '{{ name }}']", "'{{ name }}' is no placeholder", "write {name} where"),
+        ("argv = ['a', '--to={{name.first}}']", "'{{name.first}}' is no placeholder", "{name}"),
+        (
+            "argv = ['a', '{{ name | upper }}']",
+            "'{{ name | upper }}' is no placeholder",
+            "write {name}",
+        ),
+        ("argv = ['./{a}.sh']", "the program cannot come from an argument", ""),
+        (
+            "argv = ['a', '{b}']\nschema.properties.b.type = 'string'\nschema.required = ['c']",
+            "the argument 'b' may be missing",
+            'add required = ["c", "b"] to the schema, or give it a default there',
+        ),
+        ("argv = ['a', '{b}']\nschema.required = 7", "the argument 'b' may be missing", ""),
+    ],
+)
+def test_a_command_that_no_call_could_start_is_a_wrong_setting(
+    table: str, said: str, hint: str, tmp_path: Path
+) -> None:
+    text = f"[tools.x]\n{table}"
+    with pytest.raises(ConfigError) as caught:
+        load_config(str(settings(tmp_path, text)), environ={"HOME": str(tmp_path)}, is_trusted=True)
+    assert f"'tools.x.argv': {said}" in f"{caught.value.message} "
+    assert hint in caught.value.hint
+    assert where_with_line(caught.value).endswith("metier.toml:2")
+
+
+@pytest.mark.parametrize("element", ["{{.Names}}", "{{json .State}}", "{name}", "{", "{{", "}}"])
+def test_braces_that_a_program_reads_itself_are_allowed(element: str, tmp_path: Path) -> None:
+    text = f"[tools.x]\nargv = ['docker', '{element}']"
+    environ = {"HOME": str(tmp_path)}
+    config = load_config(str(settings(tmp_path, text)), environ=environ, is_trusted=True)
+    assert config.tools.commands[0].argv == ("docker", element)
 
 
 @pytest.mark.parametrize(

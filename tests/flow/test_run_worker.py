@@ -18,11 +18,13 @@ from metier.errors import DamagedError, StoreError, UsageError
 from metier.flow.queueing import (
     Placement,
     RunRequest,
+    cancel_run,
     has_workers,
     resume_detached,
     run_facts,
     start_detached,
 )
+from metier.flow.run_watching import watch
 from metier.flow.shared import SharedState
 from metier.flow.shared_health import Health, shared_health
 from metier.flow.state_settings import StateSettings
@@ -33,6 +35,7 @@ from metier.run.postgres_migrations import MIGRATIONS
 from metier.run.queue import MOST_ATTEMPTS, QueuedRun
 from metier.run.workers import Worker, Workers
 from metier.storage.hook_files import DECISIONS
+from metier.values.runs import Event
 from run.world import prompt
 from shared_states import new_namespace, rows
 
@@ -336,6 +339,35 @@ def test_health_sees_the_runs_of_a_dead_worker_without_help_of_other_commands(
     assert (found.waiting, found.in_no_queue) == (0, 0)
     assert bench.agency.store.recover(time.time()) == [run_id]
     assert health_of(bench).of_dead_workers == 1
+
+
+def test_watching_says_that_a_run_waits_and_who_takes_it_over(bench: Bench) -> None:
+    run_id = bench.detached()
+    said: list[str] = []
+
+    with closing(Workers(bench.address, bench.namespace, lease=0.0)) as workers:
+
+        def say(line: str) -> None:
+            said.append(line)
+            if "waits" in line and len(said) == 1:
+                workers.join(Worker("dead", "runs", 1, "digest", "1.0"))
+                bench.agency.store.claim(run_id, "dead", time.time())
+            elif "waits" in line:
+                cancel_run(bench.agency, run_id)
+
+        def on_event(event: Event) -> None:
+            said.append(event.kind)
+            workers.take_over("other", lambda _dead: [run_id])
+
+        result = asyncio.run(watch(bench.agency, run_id, on_event, say))
+    waits = f"run {run_id} waits in queue 'runs'; no live worker takes runs from 'runs'; to start"
+    assert [line[: len(waits)] for line in said] == [
+        waits,
+        "run.started",
+        f"run {run_id}: taken over from dead by other",
+        waits,
+    ]
+    assert result.run.state == "cancelled"
 
 
 def test_health_sees_runs_in_queues_of_no_worker_and_in_no_queue(bench: Bench) -> None:

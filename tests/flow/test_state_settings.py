@@ -1,5 +1,6 @@
 """Settings of shared state: where the address comes from, and what is rejected."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from metier.errors import ConfigError
 from metier.flow.boundary import power_set, read_boundary
 from metier.flow.state_settings import (
     StateSettings,
+    ignored_state,
     settings_for,
     state_settings,
     suggested_namespace,
@@ -116,11 +118,38 @@ def test_the_address_of_a_workspace_counts_only_when_it_is_trusted(workspace: Wo
     write_settings(workspace, f'url = "{PLAIN}"', 'namespace = "team"')
     before = read_boundary(str(workspace.root)).config
     assert state_settings(before) is None
-    assert set(before.ignored) == {"state.url", "state.namespace"}
+    assert before.ignored == ("state.url", "state.namespace")
     workspace.trust()
     assert state_settings(read_boundary(str(workspace.root)).config) is not None
     write_settings(workspace, 'url = "postgresql://evil.example.org/x"', 'namespace = "team"')
     assert state_settings(read_boundary(str(workspace.root)).config) is None
+
+
+def test_the_ignored_settings_of_state_are_named_first(workspace: Workspace) -> None:
+    state = f'[state]\nurl = "{PLAIN}"\nnamespace = "team"'
+    workspace.write("metier.toml", f'tools.allow = ["a"]\ntokenizer = "o200k_base"\n{state}')
+    ignored = read_boundary(str(workspace.root)).config.ignored
+    assert ignored == ("state.url", "state.namespace", "tools.allow", "tokenizer")
+
+
+@pytest.mark.parametrize(
+    ("lines", "environ", "where"),
+    [
+        ([f'url = "{PLAIN}"', 'namespace = "team"'], {}, "on this machine"),
+        (['namespace = "team"'], {}, ""),
+        (['namespace = "team"'], {"METIER_STATE_URL": FULL}, "in your own database"),
+    ],
+)
+def test_what_ignored_state_means_for_runs_is_said(
+    workspace: Workspace, lines: list[str], environ: dict[str, str], where: str
+) -> None:
+    write_settings(workspace, *lines)
+    environ = {**os.environ, **environ}
+    said = ignored_state(read_boundary(str(workspace.root), environ=environ).config)
+    assert said.endswith(where)
+    assert bool(said) == bool(where)
+    workspace.trust()
+    assert ignored_state(read_boundary(str(workspace.root), environ=environ).config) == ""
 
 
 def test_the_review_shows_where_state_would_go(workspace: Workspace) -> None:

@@ -42,7 +42,7 @@ from metier.parse.contract import parse_contract
 from metier.parse.ordinary import ordinary_values
 from metier.parse.skills import parse_skill
 from metier.resolve.aliases import parse_alias_table
-from metier.run import command_tools, mcp_tools, tool
+from metier.run import mcp_tools, tool
 from metier.run.ledger import Ledger
 from metier.run.models import connect
 from metier.run.models.offline import arguments_of, value_of
@@ -50,7 +50,7 @@ from metier.run.sqlite_store import SqliteRunStore
 from metier.safety.disguise import find_overrides
 from metier.safety.markers import defused
 from metier.serving import endpoint
-from metier.values import checks
+from metier.values import checks, run_settings
 from metier.values.agents import CheckpointSettings, Limits
 from metier.values.outcomes import Issue
 from metier.values.runs import Claim, StepRecord
@@ -502,7 +502,8 @@ SEARCHES: dict[str, Callable[[str], object]] = {
     "indentation of a host's file": splice._FIRST_INDENT.search,
     "space in a host's file": splice._SPACE.match,
     "tags": re.compile(skills._TAG).search,
-    "places in a command": command_tools._PLACEHOLDER.findall,
+    "places in a command": run_settings.PLACEHOLDER.findall,
+    "Jinja in a command": run_settings._JINJA.search,
     "sections of a docstring": tool._SECTION.split,
     "parameters of a docstring": tool._PARAMETER.match,
     "names of a server's tools": lambda text: mcp_tools._ILLEGAL.sub("_", text),

@@ -125,6 +125,18 @@ def test_the_overview_shows_excluded_files_of_each_reason(workspace: Workspace) 
         assert "and 16 more" in made.page("/overview")
 
 
+def test_the_overview_shows_excluded_files_of_each_finding(workspace: Workspace) -> None:
+    for number in range(20):
+        workspace.write(f"skills/bare-{number}/SKILL.md", "Draws charts.\n")
+    workspace.write("skills/open/SKILL.md", "---\nname: open\n")
+    workspace.write("skills/zero/SKILL.md", "")
+    with inspected(workspace.root) as made:
+        found = made.json("/overview.json")["excluded"]
+    assert list(found["reasons"].values()) == [22]
+    details = [one["detail"] for one in found["files"]]
+    assert (len(details), len(set(details))) == (8, 3)
+
+
 def test_joined_emoji_are_one_picture_and_other_joiners_are_seen(workspace: Workspace) -> None:
     family = "\U0001f468\u200d\U0001f469\u200d\U0001f467"
     workspace.skill("one", f"Draw {family} and hide a\u200db when asked to draw.")
@@ -210,11 +222,15 @@ def test_the_catalog_filters_sorts_and_pages(site: Inspected) -> None:
     assert names(site.json("/catalog.json", page="99")) == []
 
 
-def test_the_facet_of_hosts_claims_no_skill_that_they_only_reach_through_metier(
+def test_the_facet_of_hosts_is_about_hooks_which_name_skills_that_no_host_loads(
     site: Inspected,
 ) -> None:
-    titles = {one["name"]: one["title"] for one in site.json("/catalog.json")["facets"]}
-    assert titles["host"] == "Usable in"
+    facets = {one["name"]: one for one in site.json("/catalog.json")["facets"]}
+    assert facets["host"]["title"] == "Named by hooks of"
+    for one in facets["host"]["values"]:
+        found = site.json("/catalog.json", host=one["value"], size="500")["documents"]["rows"]
+        assert {row["kind"] for row in found} == {"skill"}
+        assert one["documents"] == len(found)
 
 
 def test_facets_count_what_fits_all_others(site: Inspected) -> None:

@@ -183,6 +183,17 @@ def test_in_an_untrusted_workspace_runs_are_shown_and_nothing_can_be_done(agents
         assert state_of(made, run_id) == "failed"
 
 
+def test_the_list_says_that_shared_state_of_an_untrusted_workspace_is_ignored(
+    agents: Agents,
+) -> None:
+    agents.write(
+        "metier.toml", '[state]\nurl = "postgresql://db.example.org/metier"\nnamespace = "team"\n'
+    )
+    with inspected(agents.root, own_settings=True) as made:
+        assert "[state] of this workspace is ignored" in made.json("/runs.json")["ignored"]
+        assert "on this machine; to use it: <code>metier trust</code>" in made.page("/runs")
+
+
 # Forms
 
 

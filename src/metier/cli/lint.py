@@ -1,6 +1,7 @@
 """`metier lint`"""
 
 import os
+import shlex
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -172,13 +173,15 @@ def _lint(session: Session, linter: Linter, *, unsafe: bool = False) -> tuple[Li
 def _owned(session: Session, owner: str) -> Owned:
     """The files of an owner. Raises `UsageError` if there is no such owner."""
     text = owners_file(session.workspace())
+    in_teams = owner in {team.owner for team in session.config().teams}
+    listed = f"it is in [teams]: metier list --owner {shlex.quote(owner)}" if in_teams else ""
     if not text:
-        hint = "it says which files belong to whom; GitHub and GitLab read it"
+        hint = listed or "it says which files belong to whom; GitHub and GitLab read it"
         message = "--owner needs a CODEOWNERS file"
         raise UsageError(message, where=session.workspace(), hint=hint)
     owners = Owners(text)
     if owner not in (known := owners.names()):
-        hint = nearest_few(owner, known, "owner")
+        hint = listed or nearest_few(owner, known, "owner")
         raise UsageError(f"there is no owner '{owner}' in CODEOWNERS", hint=hint)
     return lambda path: owner in owners.of(path)
 
@@ -198,17 +201,23 @@ def _without_known(
         gone = before.fixed(reported, linter.is_checked)
         dropped = f"; {counted(gone, 'fixed finding')} dropped out" if gone else ""
         session.note(f"wrote {counted(len(baseline), 'finding')} to {options.baseline}{dropped}")
-        return _hiding(session, baseline, options.baseline).unknown(reported)
+        new = _hiding(session, baseline, options.baseline).unknown(reported)
+        _note_unhidden(session, len(new))
+        return new
     baseline = Baseline.read(options.baseline)
     new = _hiding(session, baseline, options.baseline).unknown(reported)
     if hidden := len(reported) - len(new):
         session.note(f"{counted(hidden, 'known finding')} hidden ({options.baseline})")
     if gone := baseline.fixed(reported, linter.is_checked):
         session.note(f"{counted(gone, 'listed finding')} fixed: --write-baseline drops them")
-    if shown := len(new) - len(baseline.unknown(reported)):
-        findings = f"{counted(shown, 'security finding')} of it reported anyway"
-        session.note_wrapped(f"{findings}: a workspace that is not trusted hides none")
+    _note_unhidden(session, len(new) - len(baseline.unknown(reported)))
     return new
+
+
+def _note_unhidden(session: Session, count: int) -> None:
+    if count:
+        findings = f"{counted(count, 'security finding')} of it reported anyway"
+        session.note_wrapped(f"{findings}: a workspace that is not trusted hides none")
 
 
 def _hiding(session: Session, baseline: "Baseline", file: str) -> "Baseline":

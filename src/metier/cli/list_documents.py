@@ -14,8 +14,10 @@ from metier.cli.session import Session, complete_from, complete_names, metier_co
 from metier.cli.shared_options import KindError
 from metier.cli.shown_paths import row_json
 from metier.core.arguments import check_known
-from metier.core.nearest import nearest
+from metier.core.nearest import nearest, nearest_few
 from metier.errors import UsageError
+from metier.flow.lint_report import Owners, owners_file
+from metier.flow.queries import NO_TEAMS
 from metier.values.agents import STANDARD
 from metier.values.documents import Ability
 from metier.values.files import KIND_OF, PLURAL, Kind
@@ -72,7 +74,9 @@ class _KindChoice(click.Choice[str]):
     help="Only abilities with one of the tags; repeatable.",
 )
 @click.option("--team", metavar="TEAM", help="Only documents of this team.")
-@click.option("--owner", metavar="OWNER", help="Only documents of teams with this owner.")
+@click.option(
+    "--owner", metavar="OWNER", help="Only documents of teams with this owner in [teams]."
+)
 @click.option("--shadowed", is_flag=True, help="Include shadowed documents.")
 @click.option("--excluded", is_flag=True, help="Only excluded documents, and why they are.")
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="At most N documents.")
@@ -148,10 +152,14 @@ def _found(
 def _check_team(catalog: Catalog, team: str | None, owner: str | None) -> None:
     """Raise `UsageError` for a team or an owner that the settings do not name."""
     teams = catalog.config.teams
-    names, owners = {one.name for one in teams}, {one.owner for one in teams if one.owner}
-    for what, given, known in (("team", team, names), ("owner", owner, owners)):
-        if given is not None:
-            check_known(what, given, known, "docs/teams.md")
+    if team is not None:
+        check_known("team", team, {one.name for one in teams}, NO_TEAMS)
+    owners = {one.owner for one in teams if one.owner}
+    if owner is not None and owner not in owners:
+        hint = nearest_few(owner, owners, "owner") if owners else NO_TEAMS
+        if owner in Owners(owners_file(catalog.workspace)).names():
+            hint = f"it is in CODEOWNERS: metier lint --owner {shlex.quote(owner)}"
+        raise UsageError(f"there is no owner '{owner}' in [teams]", hint=hint)
 
 
 def _list_excluded(session: Session, catalog: Catalog, kind: Kind, limit: int | None) -> None:

@@ -16,6 +16,7 @@ from metier.cli.groups import with_commands
 from metier.cli.hook import note_next, own_command, plan_for, settings_command, write
 from metier.cli.session import Session, metier_command
 from metier.errors import UsageError, install_hint
+from metier.flow.boundary import VARIABLE
 from metier.hosts.known import SERVERS
 from metier.serving.catalog_thread import trust_stamp
 from metier.serving.endpoint import PORT, TOKEN_HINT, Endpoint, read_token
@@ -150,6 +151,8 @@ def _serve(
     from metier.mcp.http import Service  # the SDK loads a lot
     from metier.mcp.serve import run_http, run_stdio
 
+    if os.environ.get(VARIABLE):
+        session.note(f"warning: {VARIABLE} is ignored by servers; use metier trust --accept DIGEST")
     os.environ.setdefault("METIER_OFFLINE", "1")  # no host waits for sources of cards
     fresh = partial(opened, session, allow_run=allow_run)
     if not over_http:

@@ -43,6 +43,7 @@ _complete = complete_from(Catalog.report_ids)
 def _list(session: Session, limit: int | None) -> int:
     """List the stored reports, newest first."""
     rows = []
+    session.note_state()
     with session.catalog() as catalog:
         for found in catalog.report_store.summaries():
             if isinstance(found, MetierError):
@@ -84,6 +85,7 @@ def _summary(report: Report) -> dict[str, Any]:
 @click.argument("report", shell_complete=_complete)
 def _show(session: Session, report: str) -> int:
     """Show a report."""
+    session.note_state()
     with session.catalog() as catalog:
         found = catalog.report_store.find(report)
         if session.as_json:
@@ -105,6 +107,7 @@ def _explain(session: Session, report: str, candidate: str | None) -> int:
 
     By default REPORT is the last report, and CANDIDATE, a name or an id, is every chosen candidate.
     """
+    session.note_state()
     with session.catalog() as catalog:
         found = catalog.report_store.find(report)
     parts = explain(found, candidate)
@@ -127,6 +130,7 @@ def _diff(session: Session, old: str, new: str) -> int:
 
     Exit code 1 when they differ in more than their id and time.
     """
+    session.note_state()
     with session.catalog() as catalog:
         left, right = catalog.report_store.find(old), catalog.report_store.find(new)
     found = compare(left, right)

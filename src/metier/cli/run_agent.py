@@ -273,7 +273,7 @@ class Attended(NamedTuple):
             with suppress(OSError):  # the terminal is gone
                 shown.show(event)
 
-        task = asyncio.ensure_future(watch(self.catalog.agency, run_id, on_event))
+        task = asyncio.ensure_future(watch(self.catalog.agency, run_id, on_event, shown.note))
         clock = asyncio.ensure_future(_ticking(shown.tick))
         try:
             return await task

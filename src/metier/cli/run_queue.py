@@ -8,7 +8,7 @@ from click.core import ParameterSource
 
 from metier.cli.session import Session
 from metier.errors import UsageError
-from metier.flow.queueing import Enqueued, Placement, has_workers
+from metier.flow.queueing import Enqueued, Placement, no_worker
 from metier.flow.running import Agency
 from metier.values.runs import RunResult
 
@@ -66,10 +66,8 @@ def print_detached(session: Session, agency: Agency, enqueued: Enqueued) -> int:
         click.echo(run.run_id)
     if not enqueued.is_new:
         session.note("this is an older run: it has the same key, and has not ended")
-    queue = enqueued.queue
-    if run.state == "pending" and not has_workers(agency, queue):
-        more = "" if enqueued.is_default else f" --queue {shlex.quote(queue)}"
-        session.note(f"no live worker takes runs from '{queue}'; to start one: metier worker{more}")
+    if run.state == "pending" and (nobody := no_worker(agency, enqueued.queue)):
+        session.note(nobody)
     root = f" --root {shlex.quote(session.root)}" if session.root else ""
     session.note(f"to follow it: metier runs watch {run.run_id}{root}")
     return 0

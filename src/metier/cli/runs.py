@@ -83,6 +83,7 @@ def _subcommand(
 
 def _unrefreshed(session: Session) -> AbstractContextManager[Catalog]:
     """Runs do not depend on changes of documents."""
+    session.note_state()
     return session.open_catalog()
 
 

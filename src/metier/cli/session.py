@@ -26,7 +26,7 @@ from metier.flow.boundary import (
     RECORD,
     VARIABLE,
     Boundary,
-    check_digest,
+    checked_digests,
     read_boundary,
     workspace_of,
 )
@@ -149,7 +149,7 @@ class Session:
             return confirmed_once(self, workspace)
         given = os.environ.get(VARIABLE)
         if given not in (None, "", RECORD, NONE):
-            check_digest(given, f"{VARIABLE} is not a digest such as sha256:…")
+            checked_digests(given, f"{VARIABLE} is not a digest such as sha256:…")
         return given or RECORD
 
     def _note_ignored(self, boundary: Boundary) -> None:
@@ -167,8 +167,16 @@ class Session:
         parts += [f"ignored: {shortened(ignored)}"] if ignored else []
         more = f", and {len(wrong) - 1:,} more (metier doctor)" if len(wrong) > 1 else ""
         parts += [f"also wrong: {one_line(wrong[0])}{more}"] if wrong else []
-        parts += [] if self.for_host else ["to review it: metier trust"]
+        show = " --show" if trust.detail.startswith(VARIABLE) else ""
+        parts += [] if self.for_host else [f"to review it: metier trust{show}"]
         self.note_wrapped("; ".join(parts))
+
+    def note_state(self) -> None:
+        """Warn that runs and reports come from elsewhere, since the workspace is not trusted."""
+        from metier.flow.state_settings import ignored_state  # few commands read runs
+
+        if why := ignored_state(self.config()):
+            self.note_wrapped(f"warning: {why}; to use it: metier trust")
 
     @contextmanager
     def catalog(self) -> "Iterator[Catalog]":

@@ -32,6 +32,7 @@ command = CommandGroup("state", help="Show where state is kept, copy it, or remo
 def _show(session: Session) -> int:
     """Show where runs, reports, outcomes and decisions are kept, and how many there are."""
     session.require_workspace()
+    session.note_state()
     with session.open_catalog() as catalog, _local(catalog) as state:
         shared, local = catalog.shared, state.counts()._asdict()
         counts = shared.counts() if shared is not None else local

@@ -52,7 +52,7 @@ def command(session: Session, frozen: bool) -> int:
     return int(bool(wrong))
 
 
-_TRUST = "set METIER_TRUST to the digest that metier trust --show prints"
+_TRUST = "give METIER_TRUST the digest that metier trust --show prints"
 
 
 def _line(mismatch: Mismatch, *, is_wrong: bool) -> str:

@@ -136,12 +136,14 @@ def _tools(table: Mapping[str, Any], source: str) -> ToolSettings:
     for name, entry in table.items():
         if name != "allow":
             _check_tool(dotted(("tools", name)), entry, source)
-    commands = (
+    commands = tuple(
         CommandSetting(name=name, **_entry("tools", entry))
         for name, entry in table.items()
         if name != "allow"
     )
-    return ToolSettings(tuple(table.get("allow", ())), tuple(commands))
+    for command in commands:
+        _check_argv(command, source)
+    return ToolSettings(tuple(table.get("allow", ())), commands)
 
 
 _OF_FUNCTIONS = {"function", "description", "folder", "timeout"}
@@ -159,6 +161,14 @@ def _check_tool(key: str, entry: Mapping[str, Any], source: str) -> None:
         raise wrong(f"{key}.function", "a function as 'package.module:name'", source)
     for other in sorted(entry.keys() - _OF_FUNCTIONS):
         raise wrong(f"{key}.{other}", "set only beside 'argv'", source)
+
+
+def _check_argv(command: CommandSetting, source: str) -> None:
+    """Raise `ConfigError` for a command that no call could start."""
+    flaw = None if command.function else command.argv_flaw()
+    if flaw:
+        key = dotted(("tools", command.name, "argv"))
+        raise ConfigError(f"'{key}': {flaw.message}", setting=key, where=source, hint=flaw.hint)
 
 
 def _servers(table: Mapping[str, Any], source: str) -> tuple[ServerSetting, ...]:

@@ -101,7 +101,8 @@ def narrowed_values(
     if tables:
         base = users.get("capabilities", CapabilitiesConfig())
         values["own_capabilities"] = _tightened(base, tables)
-    return {**values, "ignored": tuple(ignored), "ignored_wrong": tuple(wrong)}
+    first = sorted(ignored, key=lambda key: not key.startswith("state."))  # what to know first
+    return {**values, "ignored": tuple(first), "ignored_wrong": tuple(wrong)}
 
 
 def _problem(key: str, raw: Any, source: str) -> list[str]:

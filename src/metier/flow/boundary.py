@@ -114,18 +114,20 @@ def _trust_beside(workspace: str, trust: str) -> Trust:
 def decide(settings: Settings, trust: str, environ: Mapping[str, str]) -> Trust:
     """The user's trust in a workspace with these settings."""
     check_text("trust", trust)
-    if trust not in (RECORD, NONE):
-        check_digest(trust, "trust is 'record', 'none' or a digest such as sha256:…")
+    wanted = "trust is 'record', 'none' or a digest such as sha256:…"
+    digests = () if trust in (RECORD, NONE) else checked_digests(trust, wanted)
     workspace = settings.workspace
     foreign = foreign_owner(workspace, safe_directories(settings), environ)
     if foreign:
         return Trust("owner", detail=f"{foreign} belongs to another user of this system")
     if trust == NONE:
         return Trust("new")
-    if trust.startswith(_DIGEST):
+    if digests:
         powers = power_set(settings, environ)
-        if powers.digest != trust:
-            return Trust("changed", detail="its powers do not have the given digest")
+        if powers.digest not in digests:
+            given = "trust" if environ.get(VARIABLE) != trust else VARIABLE
+            detail = f"{given} is {' '.join(digests)}, this workspace has {powers.digest}"
+            return Trust("changed", detail=detail)
         return trusted(powers, Entry.of(powers, speak=False))
     try:
         entry = recorded(workspace, environ)
@@ -135,6 +137,14 @@ def decide(settings: Settings, trust: str, environ: Mapping[str, str]) -> Trust:
         return Trust("new")
     powers = power_set(settings, environ)
     return trusted(powers, entry) if powers.digest == entry.digest else Trust("changed")
+
+
+def checked_digests(text: str, message: str) -> tuple[str, ...]:
+    """One or more digests, separated by spaces or commas. Raises `UsageError`."""
+    digests = tuple(text.replace(",", " ").split()) or (text,)
+    for digest in digests:
+        check_digest(digest, message)
+    return digests
 
 
 def check_digest(text: str, message: str, shown_by: str = "metier trust --show") -> None:
@@ -199,6 +209,8 @@ def untrusted_error(workspace: str, trust: Trust, what: str) -> TrustError:
     if trust.state == "changed" and not trust.detail:
         why = ": its settings, agents or commands have changed since you trusted it"
     hint = REVIEW_HINT
+    if trust.detail.startswith(VARIABLE):
+        hint = f"review it with metier trust --show, then add its digest to {VARIABLE}"
     if trust.state == "owner":
         hint = "list the workspace under safe-directories in your own settings"
     return TrustError(f"{what} needs trust{why}", where=workspace, hint=hint)

@@ -50,6 +50,8 @@ if TYPE_CHECKING:
 _A_KIND = choice(KINDS)
 _A_ROW = instance_with("handle", "a Row, such as catalog.row('skill', NAME)")
 
+NO_TEAMS = 'the settings name none; one is [teams."FOLDER"] with name and owner in metier.toml'
+
 
 class Queries(HostMethods, EvaluationMethods):
     """Answers questions about documents."""
@@ -366,7 +368,7 @@ class Queries(HostMethods, EvaluationMethods):
         agents = self.agents()
         if team:
             teams = {one.team for one in agents} | {one.name for one in self.config.teams}
-            check_known("team", team, teams - {""}, "docs/teams.md")
+            check_known("team", team, teams - {""}, NO_TEAMS)
         found = select_agents(
             agents, task, limit, team=team,
             required_capabilities=required_capabilities, exclude=exclude,

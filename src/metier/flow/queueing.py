@@ -1,5 +1,6 @@
 """Runs on workers: start them, resume them, and schedule their starts, through the queue."""
 
+import shlex
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -59,11 +60,6 @@ class Enqueued(NamedTuple):
     is_new: bool = True
     """False: the run was there before, under the same key or id."""
 
-    @property
-    def is_default(self) -> bool:
-        """Whether it is in the queue from which workers take runs by default."""
-        return self.queue == DEFAULT_QUEUE
-
 
 def has_workers(agency: Agency, queue: str) -> bool:
     """Whether a live worker takes runs from a queue."""
@@ -71,6 +67,14 @@ def has_workers(agency: Agency, queue: str) -> bool:
         return False
     with _workers(agency.state) as workers:
         return any(not one.is_dead and queue in one.queues for one in workers.all())
+
+
+def no_worker(agency: Agency, queue: str) -> str:
+    """That no live worker takes runs from a queue, and what to do; empty if one does."""
+    if has_workers(agency, queue):
+        return ""
+    more = "" if queue == DEFAULT_QUEUE else f" --queue {shlex.quote(queue)}"
+    return f"no live worker takes runs from '{queue}'; to start one: metier worker{more}"
 
 
 class RunFacts(NamedTuple):
@@ -127,7 +131,12 @@ def _workers(state: StateSettings) -> "Iterator[Workers]":
 
 
 def require_state(agency: Agency, what: str) -> StateSettings:
-    """The settings of shared state. Raises `ConfigError` without them; `what` needs it."""
+    """The settings of shared state, which `what` needs.
+
+    Raises `ConfigError` without them, and `TrustError` if the workspace has them without trust.
+    """
+    if agency.state is None and agency.ignored_state:
+        agency.require_trust(f"{what} needs shared state; [state] of this workspace")
     if agency.state is None:
         raise ConfigError(
             f"{what} needs shared state on PostgreSQL",

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from metier.flow.queueing import no_worker, run_facts
 from metier.flow.running import Agency
 from metier.flow.state_settings import StateSettings
 from metier.values.runs import (
@@ -29,26 +30,64 @@ _WAIT_SECONDS = 1.0
 _READ_SECONDS = 15.0
 """A notification can be lost while PostgreSQL is away."""
 _UNBEGUN: tuple[StepState, ...] = ("pending",)
+Say = Callable[[str], None]
 Wait = Callable[[], Awaitable[bool]]
 """Waits a little; whether the run may have changed."""
 
 
-async def watch(agency: Agency, run_id: str, on_event: OnEvent) -> RunResult:
-    """The result of a run once it has ended; `on_event` is called with what is stored meanwhile."""
+async def watch(agency: Agency, run_id: str, on_event: OnEvent, say: Say) -> RunResult:
+    """The result of a run once it has ended; `on_event` is called with what is stored meanwhile.
+
+    `say` is called with a line when the run waits, and when another worker takes it over.
+    """
     on_event = agency.redacted(on_event) or on_event
     run = agency.store.run(run_id)
     started = Event("run.started", run_id, run.created, "", {"agent": run.agent_id})
-    on_event(started)
+    has_started = False
     seen: dict[str, StepState] = {}
+    pauses = _Pauses(agency, run_id, say)
     with _waiting(agency, run) as changed:
         while True:
             run = agency.store.run(run_id)
             steps = agency.store.steps(run.key)
+            pauses.look(run)
+            if not has_started and (run.state != "pending" or steps):
+                has_started = True
+                on_event(started)
             for event in _events(run_id, steps, seen):
                 on_event(event)
             if run.state not in ("pending", "running"):
                 return RunResult(run, steps, {})
             await _until(changed)
+
+
+class _Pauses:
+    """Says what happens to a run between its steps, since it is watched."""
+
+    def __init__(self, agency: Agency, run_id: str, say: Say) -> None:
+        self._agency = agency
+        self._say = say
+        self._told = len(run_facts(agency, run_id).notes)
+        self._seen: tuple[RunState, int] | None = None
+
+    def look(self, run: RunRecord) -> None:
+        now = run.state, run.epoch
+        if now == self._seen:
+            return
+        self._seen = now
+        facts = run_facts(self._agency, run.run_id)
+        for note in facts.notes[self._told :]:
+            if note.code == "RUN_TAKEN_OVER":
+                self._say(f"run {run.run_id}: taken over {note.message} by {note.worker}")
+        self._told = len(facts.notes)
+        if run.state == "pending":
+            self._say(f"run {run.run_id} {self._wait(run.run_id, facts.queue)}")
+
+    def _wait(self, run_id: str, queue: str) -> str:
+        if not queue:
+            return f"waits to be resumed: metier runs resume {run_id}"
+        nobody = no_worker(self._agency, queue)
+        return f"waits in queue '{queue}'{f'; {nobody}' if nobody else ''}"
 
 
 class Progress(NamedTuple):

@@ -18,7 +18,7 @@ from metier.flow.live_tries import TRY, live_try
 from metier.flow.redacted_events import redacted_events
 from metier.flow.run_catalog import RunCatalog
 from metier.flow.run_services import KnownAgents, RunServices
-from metier.flow.state_settings import StateSettings, state_settings
+from metier.flow.state_settings import StateSettings, ignored_state, state_settings
 from metier.index.documents import require_document
 from metier.run.checkpoints import CheckpointStore
 from metier.run.leases import Leases
@@ -171,6 +171,11 @@ class Agency(KnownAgents):
     def state(self) -> StateSettings | None:
         """Where shared state lives, if it is configured."""
         return state_settings(self._catalog.config, self._catalog.workspace)
+
+    @property
+    def ignored_state(self) -> str:
+        """Why the shared state of the workspace does not count, if so."""
+        return ignored_state(self._catalog.config)
 
     @property
     def queues(self) -> Mapping[str, QueueSetting]:

@@ -49,6 +49,19 @@ def is_shared(config: Config) -> bool:
     return config.state_url is not None or bool(config.state_url_file)
 
 
+def ignored_state(config: Config) -> str:
+    """Why the shared state of a workspace does not count; empty if it does, or if it has none."""
+    is_elsewhere = is_shared(config)
+    needed = {"state.url", "state.url-file", *(["state.namespace"] if is_elsewhere else [])}
+    if needed.isdisjoint(config.ignored):
+        return ""
+    where = "in your own database" if is_elsewhere else "on this machine"
+    return (
+        "[state] of this workspace is ignored, since you do not trust it: "
+        f"these are the runs and reports {where}"
+    )
+
+
 def settings_for(address: str, namespace: str, known: StateSettings | None) -> StateSettings:
     """The database at an address that was typed. Raises `ConfigError`, also for a password in it.
 

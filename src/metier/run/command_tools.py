@@ -3,9 +3,8 @@
 import asyncio
 import json
 import os
-import re
 import signal
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple, NoReturn
 
@@ -14,7 +13,7 @@ from metier.core.process import minimal_environment
 from metier.core.unread import why_not_json
 from metier.errors import UsageError
 from metier.run.tool import MOST_OUTPUT, Tool, ToolContext, ToolError, invalid
-from metier.values.run_settings import CommandSetting
+from metier.values.run_settings import PLACEHOLDER, CommandSetting
 
 # Processes
 
@@ -133,9 +132,6 @@ async def _end(transport: asyncio.SubprocessTransport, watch: _Watch) -> None:
 # Tools
 
 
-_PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
-
-
 def command_tool(setting: CommandSetting, workspace: str) -> Tool:
     """A command as a tool; it always needs consent. Raises `UsageError`.
 
@@ -145,11 +141,11 @@ def command_tool(setting: CommandSetting, workspace: str) -> Tool:
     """
     schema = setting.schema
     command = _Command(setting, workspace)
-    command.check(None if schema is None else {*schema.get("required", ()), *command.defaults})
+    command.check()
     return Tool(
         name=setting.name,
         description=setting.description,
-        schema=_required_strings(command.placeholders) if schema is None else schema,
+        schema=_required_strings(setting.placeholders) if schema is None else schema,
         prepare=command.prepared,
         call=command.run,
         timeout=setting.timeout,
@@ -166,35 +162,17 @@ class _Command(NamedTuple):
     setting: CommandSetting
     workspace: str
 
-    @property
-    def defaults(self) -> dict[str, Any]:
-        properties = (self.setting.schema or {}).get("properties") or {}
-        return {name: one["default"] for name, one in properties.items() if "default" in one}
-
-    @property
-    def placeholders(self) -> list[str]:
-        found = (name for element in self.setting.argv for name in _PLACEHOLDER.findall(element))
-        return list(dict.fromkeys(found))
-
-    def check(self, known: Collection[str] | None) -> None:
-        """Raise `UsageError` unless it can run; `known` are arguments that are always given."""
-        name, argv = self.setting.name, self.setting.argv
-        if not argv or not all(isinstance(one, str) and "\0" not in one for one in argv):
-            raise UsageError(f"tool '{name}': 'argv' is a list of strings, the program first")
-        if not argv[0] or _PLACEHOLDER.search(argv[0]):
-            raise UsageError(f"tool '{name}': the program cannot come from an argument")
-        unknown = [one for one in self.placeholders if known is not None and one not in known]
-        if unknown:
-            raise UsageError(
-                f"tool '{name}': the argument '{unknown[0]}' may be missing",
-                hint="list it under 'required' in the schema, or give it a 'default' there",
-            )
+    def check(self) -> None:
+        """Raise `UsageError` unless it can run."""
+        name, flaw = self.setting.name, self.setting.argv_flaw()
+        if flaw:
+            raise UsageError(f"tool '{name}': {flaw.message}", hint=flaw.hint)
         if self._inside() is None:
             raise UsageError(f"tool '{name}': {self._leaves()}")
 
     def prepared(self, args: dict[str, Any]) -> _Prepared:
         """The command line and stdin for `args`. Raises `ToolError` with all rejected values."""
-        given = {**self.defaults, **args}
+        given = {**self.setting.defaults, **args}
         problems: list[str] = []
         argv = [self._filled(element, given, problems) for element in self.setting.argv]
         if problems:
@@ -230,8 +208,8 @@ class _Command(NamedTuple):
         return _from_json(text) if self.setting.output == "json" else text
 
     def _filled(self, element: str, given: Mapping[str, Any], problems: list[str]) -> str:
-        names = _PLACEHOLDER.findall(element)
-        filled = _PLACEHOLDER.sub(lambda found: _as_text(given[found[1]]), element)
+        names = PLACEHOLDER.findall(element)
+        filled = PLACEHOLDER.sub(lambda found: _as_text(given[found[1]]), element)
         becomes_option = filled.startswith("-") and not element.startswith("-")
         if "\0" in filled:
             problems.append(f"arguments.{names[0]}: holds a NUL character")

@@ -20,7 +20,7 @@ _TITLES = {
     "kind": "Kind",
     "source": "Source",
     "state": "State",
-    "host": "Usable in",
+    "host": "Named by hooks of",
     "agent": "Named by agent",
     "finding": "Finding",
     "capability": "Provides",

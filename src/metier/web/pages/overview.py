@@ -3,7 +3,7 @@
 import os
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -25,6 +25,8 @@ from metier.web.page import Data, Page, View
 _DAYS = 14
 _DAY = 86_400
 _MOST_EXCLUDED, _LEAST_OF_REASON = 8, 2
+_SEARCHED = 200
+"""Excluded files of a reason among which some are chosen."""
 _MOST_RUNS = 8
 _MOST_UNUSED = 12
 
@@ -72,18 +74,32 @@ def _excluded(catalog: Catalog) -> dict[str, Any]:
     for one in catalog.counts():
         if one.state == "excluded":
             reasons[one.reason] += one.documents
-    files = [_excluded_file(catalog, row) for row in _some_of_each(catalog, reasons)]
+    files = list(_some_of_each(catalog, reasons))
     return {"total": reasons.total(), "reasons": dict(reasons.most_common()), "files": files}
 
 
-def _some_of_each(catalog: Catalog, reasons: Counter[str]) -> Iterator[Row]:
-    """The first excluded files of each reason: sorted by reason, one follows the other."""
+def _some_of_each(catalog: Catalog, reasons: Counter[str]) -> Iterator[dict[str, str]]:
+    """Some excluded files of each reason: sorted by reason, one follows the other."""
     most = max(_LEAST_OF_REASON, _MOST_EXCLUDED // max(1, len(reasons)))
     asked = Browse(facets={"state": ["excluded"]}, order="reason")
     begin = 0
     for _, number in sorted(reasons.items()):
-        yield from catalog.browse(asked._replace(offset=begin, limit=min(most, number))).rows
+        asked = asked._replace(offset=begin, limit=min(_SEARCHED, number))
+        yield from _varied(
+            [_excluded_file(catalog, one) for one in catalog.browse(asked).rows], most
+        )
         begin += number
+
+
+def _varied(files: Sequence[dict[str, str]], most: int) -> list[dict[str, str]]:
+    """At most so many files, the first of each detail before the second of any."""
+    before: Counter[str] = Counter()
+    turns = []
+    for one in files:
+        turns.append(before[one["detail"]])
+        before[one["detail"]] += 1
+    in_turn = sorted(zip(turns, files, strict=True), key=lambda pair: pair[0])
+    return [one for _, one in in_turn[:most]]
 
 
 def _excluded_file(catalog: Catalog, row: Row) -> dict[str, str]:

@@ -55,7 +55,8 @@ def build(view: View) -> Data:
         noun="run",
         empty="no run fits; to run an agent: metier run AGENT TASK",
     )
-    return {**chosen, "states": list(STATES), "runs": table, "problem": problem}
+    ignored = view.catalog.agency.ignored_state
+    return {**chosen, "states": list(STATES), "runs": table, "problem": problem, "ignored": ignored}
 
 
 def _row(run: RunRow, now: float) -> dict[str, Any]:
