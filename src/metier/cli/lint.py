@@ -248,7 +248,11 @@ def _write(
         from metier.cli.lint_view import print_findings
 
         print_findings(
-            session, reported, show_all=options.show_all, is_selected=bool(options.select)
+            session,
+            reported,
+            show_all=options.show_all,
+            is_selected=bool(options.select),
+            is_watched=options.watch,
         )
     else:
         from metier.cli.lint_formats import rendered
