@@ -314,7 +314,15 @@ def _note_summary(
     more = unsafe_only(linter.reading, left, reach)
     _note_elsewhere(session, elsewhere(linter.reading, left, reach))
     session.note_wrapped(
-        summary(linted, issues, hidden, new=is_new, unsafe=options.unsafe, unsafe_more=more)
+        summary(
+            linted,
+            issues,
+            hidden,
+            new=is_new,
+            unsafe=options.unsafe,
+            unsafe_more=more,
+            planned=options.dry_run,
+        )
     )
     if options.dry_run:
         session.note("nothing was written (--dry-run)")

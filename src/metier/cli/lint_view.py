@@ -10,7 +10,7 @@ from metier.cli.lint_formats import for_hosts, on_one_line
 from metier.cli.lint_summary import SEVERITIES
 from metier.cli.session import Session
 from metier.core.text import printable
-from metier.flow.lint_counts import by_owner, by_rule
+from metier.flow.lint_counts import RuleCount, by_owner, by_rule
 from metier.flow.lint_report import Reported
 from metier.values.outcomes import Issue
 
@@ -72,12 +72,19 @@ def _print_rules(session: Session, issues: Sequence[Issue]) -> list[str]:
             _number(rule.files, "files"),
             rule.code,
             SEVERITIES[rule.severity],
-            f"{rule.title}{' [*]' if rule.fixable else ''}",
+            f"{rule.title}{_mark(rule)}",
         ]
         for rule in rules
     ]
     _print_counts(session, ["findings", "files", "code", "severity", "rule"], rows)
     return [rule.code for rule in rules]
+
+
+def _mark(rule: RuleCount) -> str:
+    """`[*]` if --fix repairs all findings of a rule, else how many."""
+    if rule.fixable == rule.findings:
+        return " [*]"
+    return f" [* {rule.fixable:,} of {rule.findings:,}]" if rule.fixable else ""
 
 
 def _print_counts(session: Session, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
