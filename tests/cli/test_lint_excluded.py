@@ -7,6 +7,7 @@ import pytest
 from cli.printed import Lint, lint
 from conftest import Workspace
 from metier.catalog import Catalog
+from metier.cli.shown_paths import which_and_why
 
 __all__ = ["lint"]
 
@@ -71,3 +72,25 @@ def test_excluded_files_are_not_listed_beside_selected_codes(
 ) -> None:
     workspace.write("skills/empty/SKILL.md", "")
     assert lint("--select", "SK").err == "1 file checked, no problems found\n"
+
+
+def test_copies_that_different_hosts_need_are_a_hidden_note(
+    workspace: Workspace, lint: Lint
+) -> None:
+    workspace.skill("a", folder=".claude/skills/a")
+    workspace.skill("a", folder=".agents/skills/a")
+    told = lint()
+    assert (told.code, told.out) == (0, "")
+    assert told.err == "2 files checked, no problems found; 1 note hidden (--notes)\n"
+    assert "XF907 exact copy of .claude/skills/a/SKILL.md, which other" in lint("--notes").out
+    with Catalog.open(workspace.root) as catalog:
+        catalog.refresh()
+        assert which_and_why(catalog) == "metier lint --notes says which and why"
+
+
+def test_a_copy_is_excluded_from_the_catalog_and_not_from_its_host(
+    workspace: Workspace, lint: Lint
+) -> None:
+    workspace.skill("a", folder=".agents/skills/a")
+    workspace.skill("a", folder=".codex/skills/a")
+    assert "SKILL.md (excluded from metier's catalog)" in lint("--host", "codex").out

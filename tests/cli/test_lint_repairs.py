@@ -258,3 +258,17 @@ def test_names_that_fix_cannot_change_are_not_promised_and_are_left_alone_in_one
     assert line.endswith("among them (SK303: its folder is not in the workspace)")
     assert "hint: metier lint --fix --unsafe --root FOLDER renames" in told
     assert "renamed 5 folders" in lint("--fix", "--unsafe", "--root", other).err
+
+
+def test_exact_copies_in_other_folders_of_hosts_that_stay_are_counted(
+    workspace: Workspace, empty_home: Path, lint: Lint
+) -> None:
+    for folder in (".claude/skills", ".agents/skills"):
+        workspace.write(f"{folder}/colon/SKILL.md", COLON)
+    home = Workspace(empty_home)
+    home.write(".codex/skills/colon/SKILL.md", COLON)
+    home.write(".gemini/skills/colon/SKILL.md", CRLF)
+    told = lint("--fix").err
+    assert "1 exact copy of repaired files left as before: metier lint --fix " in told
+    assert "/.codex/skills\n" in told
+    assert "exact cop" not in lint("--fix").err

@@ -58,6 +58,15 @@ def test_a_folder_follows_the_name_of_its_skill(workspace: Workspace, lint: Lint
     assert lint("--fix", "--unsafe").err.startswith("nothing to repair\n")
 
 
+def test_renamed_folders_are_named_at_most_ten(workspace: Workspace, lint: Lint) -> None:
+    for number in range(12):
+        workspace.write(f"skills/old_{number:02}/SKILL.md", named(f"charts-{number:02}"))
+    first, *renames, more, _ = lint("--fix", "--unsafe").err.splitlines()
+    assert first.endswith("; renamed 12 folders")
+    assert renames[0] == "renamed skills/old_00 → skills/charts-00"
+    assert (len(renames), more) == (10, "and 2 more")
+
+
 def test_no_folder_is_overwritten(workspace: Workspace, lint: Lint) -> None:
     workspace.write("skills/old/SKILL.md", named("charts"))
     workspace.write("skills/charts/notes.txt", "mine\n")
@@ -196,10 +205,14 @@ def test_a_dry_run_says_what_each_level_repairs_and_shows_the_new_folder(
     workspace.write("skills/old/SKILL.md", named("charts"))
     workspace.write("skills/b/SKILL.md", f"---\ndescription: {SAID}\n---\n\nDo it.\n")
     before = tree(workspace.root)
-    levels = "--fix repairs 1 finding in 1 file; --fix --unsafe repairs 2 findings in 2 files\n"
+    levels = (
+        "--fix repairs 1 finding in 1 file; "
+        "--fix --unsafe repairs 2 findings in 2 files, these included\n"
+    )
     for options in (("--unsafe",), ()):
         shown = lint("--fix", "--dry-run", *options)
         assert shown.err.startswith(levels)
+        assert "can be repaired" not in shown.err
         assert ("rename skills/old/SKILL.md to skills/charts/SKILL.md\n" in shown.out) == bool(
             options
         )

@@ -49,6 +49,16 @@ def test_a_table_longer_than_the_terminal_goes_through_the_pager(
     assert {line.startswith("|") for line in seen.plain} == {is_paged}
 
 
+@pytest.mark.parametrize(("count", "is_paged"), [(1, False), (50, True)])
+def test_findings_longer_than_the_terminal_go_through_the_pager(
+    workspace: Workspace, count: int, is_paged: bool
+) -> None:
+    for number in range(count):
+        workspace.skill(f"skill-{number}", '""')
+    seen = at_terminal(workspace, "lint", "-q", "--select", "SK", PAGER="sed s/^/|/")
+    assert {line.startswith("|") for line in seen.plain} == {is_paged}
+
+
 def test_a_list_on_a_terminal_ends_with_its_count(two: Workspace) -> None:
     assert at_terminal(two, "list").plain[-1] == "2 skills"
     assert (

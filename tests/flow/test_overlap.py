@@ -131,7 +131,7 @@ def test_skills_that_no_host_loads_together_do_not_compete(filled: Workspace) ->
     filled.skill("c", "Fills in forms about taxes soon.", folder=".gemini/skills/c")
     found = overlap(filled)
     assert found.same == []
-    assert named(found) == [("b", "c")] or named(found) == [("a", "c")]
+    assert named(found) == [("b", "c")]
     assert overlap(filled, host="claude-code").highest == 0
     assert named(overlap(filled, host="gemini")) == [("b", "c")]
 
@@ -275,6 +275,15 @@ def test_no_word_of_an_edit_can_be_left_out(rivals: Workspace) -> None:
                          if one.name == edit.skill]  # fmt: skip
             assert any(fires)
         rivals.skill(edit.skill, texts[edit.skill])
+
+
+def test_no_edit_says_that_a_skill_is_not_for_a_form_of_its_own_words(filled: Workspace) -> None:
+    text = "Runbook of pods in kubernetes. Use when"
+    filled.skill("pod-diagnostic", f"{text} pods restart in a cluster.")
+    filled.skill("pod-helper", f"{text} you diagnose pods.")
+    pair = only(overlap(filled))
+    assert ("diagnose pods", "pod-diagnostic") in [(one.task, one.rival) for one in pair.collisions]
+    assert pair.edits == []
 
 
 def test_skills_with_the_same_tasks_get_no_edit(filled: Workspace) -> None:

@@ -99,7 +99,8 @@ def test_a_safe_repair_keeps_the_body_and_what_a_lenient_reader_read(raw: bytes)
 @pytest.mark.parametrize(
     ("text", "code", "reason"),
     [
-        ("# Charts\n\n## Empty\n", "FM101", "metier has no repair for this case"),
+        ("# Charts\n\n## Empty\n", "FM101", "it does not begin with a paragraph that introduces"),
+        ("---\nname: charts\n---\n- a list\n", "SK304", "it does not begin with a paragraph"),
         (
             "name: charts\ndescription: [\n\nDraw one chart.\n",
             "FM101",

@@ -50,6 +50,43 @@ def test_an_exact_copy_is_one_finding_and_not_also_a_name_collision() -> None:
     assert "x" in issue.message
 
 
+@pytest.mark.parametrize(
+    ("first", "copy"),
+    [
+        (".claude/skills/a", ".agents/skills/a"),
+        (".claude/skills/a", "codex-user/a"),
+        (".agents/skills/a", "/home/u/.claude/skills/a"),
+    ],
+)
+def test_a_copy_that_another_host_needs_is_a_note_and_not_to_be_removed(
+    first: str, copy: str
+) -> None:
+    paths = [f"{folder}/SKILL.md" for folder in (first, copy)]
+    (issue,) = lint_collisions([skill("a", path, "same") for path in paths])
+    assert (issue.code, issue.path, issue.severity) == ("XF907", paths[1], "info")
+    assert issue.hint.startswith("keep both")
+    assert not issue.matters_to("codex")
+    assert not issue.matters_to("claude-code")
+
+
+@pytest.mark.parametrize(
+    ("first", "copy", "needless"),
+    [
+        (".agents/skills/a", "codex-user/a", "this one"),
+        (".github/skills/a", ".agents/skills/a", ".github/skills/a/SKILL.md"),
+        ("skills/a", ".claude/skills/a", "skills/a/SKILL.md"),
+        ("x/a", "y/a", "one of the two"),
+        (".claude/skills/a", "sub/.claude/skills/a", "one of the two"),
+    ],
+)
+def test_of_copies_the_one_that_no_host_needs_is_to_be_removed(
+    first: str, copy: str, needless: str
+) -> None:
+    (issue,) = lint_collisions([skill("a", f"{one}/SKILL.md", "same") for one in (first, copy)])
+    assert (issue.code, issue.severity) == ("XF902", "warning")
+    assert issue.hint.partition(",")[0] == f"remove {needless}"
+
+
 def test_a_copy_names_the_file_it_is_a_copy_of_even_if_that_one_is_hidden() -> None:
     subjects = [skill("a", "x", "1"), skill("a", "y", "2"), skill("a", "z", "2")]
     issues = lint_collisions(subjects)

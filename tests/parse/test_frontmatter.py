@@ -231,6 +231,7 @@ def test_utf_16_is_named_as_such(encoding: str, lenient: bool) -> None:
     assert taken.matter is None
     assert codes(taken.issues) == ["FM110"]
     assert "UTF-16" in taken.issues[0].message
+    assert "iconv -f UTF-16 -t UTF-8 FILE" in taken.issues[0].hint
 
 
 def test_a_stray_byte_is_kept_as_a_replacement_in_lenient_mode() -> None:
@@ -247,6 +248,19 @@ def test_a_stray_byte_is_refused_in_strict_mode() -> None:
     taken = read_matter(b"---\nname: x\n---\nThe caf\xe9 is open.\n", "a.md")
     assert taken.matter is None
     assert places(taken.issues) == [("FM110", 4, 8)]
+
+
+@pytest.mark.parametrize(
+    ("body", "hint"),
+    [
+        (b"\x93caf\xe9\x94", "iconv -f WINDOWS-1252 -t UTF-8 FILE > NEW (probably Windows-1252)"),
+        (b"caf\x81", "iconv -f ENCODING -t UTF-8 FILE > NEW"),
+        ("é".encode() + b" caf\xe9", "write this letter again: others are UTF-8 already"),
+    ],
+)
+def test_the_hint_names_the_command_that_makes_a_file_utf_8(body: bytes, hint: str) -> None:
+    taken = read_matter(b"---\nname: x\n---\nText: " + body + b" is open.\n", "a.md")
+    assert taken.issues[0].hint.endswith(hint)
 
 
 def test_characters_beyond_ascii_are_kept_as_they_are() -> None:

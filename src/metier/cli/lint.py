@@ -257,7 +257,11 @@ def _write(
         from metier.cli.lint_view import print_findings
 
         print_findings(
-            session, reported, show_all=options.show_all, is_selected=bool(options.select)
+            session,
+            reported,
+            show_all=options.show_all,
+            is_selected=bool(options.select),
+            is_watched=options.watch,
         )
     else:
         from metier.cli.lint_formats import rendered
@@ -319,7 +323,15 @@ def _note_summary(
     more = unsafe_only(linter.reading, left, reach)
     _note_elsewhere(session, elsewhere(linter.reading, left, reach))
     session.note_wrapped(
-        summary(linted, issues, hidden, new=is_new, unsafe=options.unsafe, unsafe_more=more)
+        summary(
+            linted,
+            issues,
+            hidden,
+            new=is_new,
+            unsafe=options.unsafe,
+            unsafe_more=more,
+            planned=options.dry_run,
+        )
     )
     if options.dry_run:
         session.note("nothing was written (--dry-run)")

@@ -1,5 +1,6 @@
 """What `metier lint --fix` writes, and what it says about it."""
 
+import os
 from collections.abc import Mapping, Sequence
 
 import click
@@ -7,16 +8,20 @@ import click
 from metier.cli.lint_formats import on_one_line
 from metier.cli.session import Session, counted
 from metier.core.text import printable
+from metier.flow.copies_left import copies_left
 from metier.flow.lint_report import Plan
 from metier.flow.linting import Linted, Linter
 from metier.flow.renaming import OUTSIDE
 from metier.flow.repairing import Repair
 from metier.flow.unsafe_repairs import journal_of, write_all
+from metier.storage.places import user_home
 from metier.storage.transaction import finish
 
 _MOST_ROUNDS = 10
 _MOST_NAMED = 3
 """Files that are left alone for the same reason, and are named."""
+_MOST_RENAMES = 10
+"""Renamed folders that are named."""
 
 
 def finish_repairs(session: Session) -> None:
@@ -32,6 +37,8 @@ class Written:
     def __init__(self, session: Session) -> None:
         self._journal = journal_of(session.workspace(), session.config())
         self._repairs: list[Repair] = []
+        self._before: dict[str, bytes] = {}
+        """The texts that repaired files had."""
         self._left_alone: dict[str, str] = {}
         """Paths, and why."""
         self._rounds = 0
@@ -45,13 +52,47 @@ class Written:
         files = {repair.found.file for repair, _ in left_alone}
         written = [repair for repair in repairs if repair.found.file not in files]
         self._repairs += written
+        for repair in written:
+            self._before.setdefault(repair.found.file, repair.before)
         self._left_alone.update((repair.found.path, reason) for repair, reason in left_alone)
         return bool(written)
 
     def note(self, session: Session, linter: Linter, plan: Plan) -> None:
         """Say how much was written, and what `plan` leaves alone, and why."""
         session.note_wrapped(_repaired(self._repairs))
+        _note_renames(session, linter, self._repairs)
+        _note_copies(session, self._before)
         _note_left_alone(session, linter, {**plan.left_alone, **self._left_alone})
+
+
+def _note_renames(session: Session, linter: Linter, repairs: Sequence[Repair]) -> None:
+    moves = [
+        f"{_folder(linter, one.found.path)} → {_folder(linter, one.moved_to)}"
+        for one in repairs
+        if one.moved_to
+    ]
+    for move in moves[:_MOST_RENAMES]:
+        session.note_wrapped(f"renamed {move}")
+    if len(moves) > _MOST_RENAMES:
+        session.note(f"and {len(moves) - _MOST_RENAMES:,} more")
+
+
+def _folder(linter: Linter, path: str) -> str:
+    return linter.shown(path).rpartition("/")[0]
+
+
+def _note_copies(session: Session, before: Mapping[str, bytes]) -> None:
+    """Say which exact copies of repaired files are no copies any more."""
+    found = copies_left(before, session.workspace(), user_home(os.environ))
+    if found:
+        import shlex  # few repaired skills have a copy
+
+        folders = sorted({os.path.dirname(os.path.dirname(file)) for file in found})
+        count = counted(len(found), "exact copy", "exact copies")
+        session.note_wrapped(
+            f"{count} of repaired files left as before: "
+            f"metier lint --fix {shlex.join(map(session.shown, folders))}"
+        )
 
 
 def _note_left_alone(session: Session, linter: Linter, left_alone: Mapping[str, str]) -> None:
@@ -99,7 +140,7 @@ def note_levels(
     safe, all_of_them = (other, plan) if unsafe else (plan, other)
     session.note_wrapped(
         f"--fix repairs {_counts(safe.repairs)}; "
-        f"--fix --unsafe repairs {_counts(all_of_them.repairs)}"
+        f"--fix --unsafe repairs {_counts(all_of_them.repairs)}, these included"
     )
     _note_left_alone(session, linter, plan.left_alone)
 

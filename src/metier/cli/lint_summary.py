@@ -20,19 +20,21 @@ def summary(
     new: bool = False,
     unsafe: bool = False,
     unsafe_more: int = 0,
+    planned: bool = False,
 ) -> str:
     """How many files and findings there are, in one line; `new`: the known ones are left out.
 
     `hidden` are notes, of which those about security are counted too. `unsafe_more` findings are
-    left alone, and --unsafe may repair them.
+    left alone, and --unsafe may repair them. What is repaired is left out if it is `planned`: a dry
+    run has just said it, exactly.
     """
     if not linted.files:
         return "nothing to check: no skill, ability, card or agent found"
     parts = [_counts(issues, linted.files, "new " if new else "")]
     if linted.excluded:
         parts.append(f"{len(linted.excluded):,} excluded")
-    fixable = sum(issue.fixable for issue in issues)
-    more = 0 if unsafe else unsafe_more
+    fixable = 0 if planned else sum(issue.fixable for issue in issues)
+    more = 0 if unsafe or planned else unsafe_more
     if fixable:
         parts.append(f"{fixable:,} can be repaired with --fix{' --unsafe' if unsafe else ''}")
     if more:

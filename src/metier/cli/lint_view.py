@@ -5,12 +5,12 @@ from collections.abc import Sequence
 
 import click
 
-from metier.cli.layout import flowed, print_table, terminal_width, words
+from metier.cli.layout import flowed, paged, print_table, terminal_width, words
 from metier.cli.lint_formats import for_hosts, on_one_line
 from metier.cli.lint_summary import SEVERITIES
 from metier.cli.session import Session
 from metier.core.text import printable
-from metier.flow.lint_counts import by_owner, by_rule
+from metier.flow.lint_counts import RuleCount, by_owner, by_rule
 from metier.flow.lint_report import Reported
 from metier.values.outcomes import Issue
 
@@ -20,24 +20,31 @@ _COLOURS = {"error": "red", "warning": "yellow", "info": "blue"}
 
 
 def print_findings(
-    session: Session, reported: Sequence[Reported], *, show_all: bool, is_selected: bool = False
+    session: Session,
+    reported: Sequence[Reported],
+    *,
+    show_all: bool,
+    is_selected: bool = False,
+    is_watched: bool = False,
 ) -> None:
     """The findings; if they are many, counts by rule come first, or alone on a terminal.
 
     The findings of one rule are listed if `is_selected`: the counts say how to ask for them.
+    More lines than the terminal holds go through the pager, unless `is_watched`.
     """
     is_terminal = sys.stdout.isatty()
     width = terminal_width() if is_terminal else sys.maxsize
     issues = [one.issue for one in reported]
     is_one_rule = is_selected and len({issue.code for issue in issues}) == 1
     if not is_terminal or len(issues) <= MANY or (is_one_rule and not show_all):
-        click.echo("".join(_coloured(issue, width) for issue in issues), nl=False)
+        _print_issues(issues, width, is_watched=is_watched)
         return
     rules = _print_rules(session, issues)
     if show_all:
         order = {code: number for number, code in enumerate(rules)}
         issues.sort(key=lambda issue: order[issue.code])
-        click.echo("\n" + "".join(_coloured(issue, width) for issue in issues), nl=False)
+        click.echo()
+        _print_issues(issues, width, is_watched=is_watched)
         return
     click.echo()
     steps = [
@@ -46,6 +53,14 @@ def print_findings(
     ]
     for step in steps:
         click.echo(step)
+
+
+def _print_issues(issues: Sequence[Issue], width: int, *, is_watched: bool) -> None:
+    text = "".join(_coloured(issue, width) for issue in issues)
+    if is_watched:
+        click.echo(text, nl=False)
+    elif text:
+        paged(text.removesuffix("\n").split("\n"))
 
 
 def _print_rules(session: Session, issues: Sequence[Issue]) -> list[str]:
@@ -57,12 +72,19 @@ def _print_rules(session: Session, issues: Sequence[Issue]) -> list[str]:
             _number(rule.files, "files"),
             rule.code,
             SEVERITIES[rule.severity],
-            f"{rule.title}{' [*]' if rule.fixable else ''}",
+            f"{rule.title}{_mark(rule)}",
         ]
         for rule in rules
     ]
     _print_counts(session, ["findings", "files", "code", "severity", "rule"], rows)
     return [rule.code for rule in rules]
+
+
+def _mark(rule: RuleCount) -> str:
+    """`[*]` if --fix repairs all findings of a rule, else how many."""
+    if rule.fixable == rule.findings:
+        return " [*]"
+    return f" [* {rule.fixable:,} of {rule.findings:,}]" if rule.fixable else ""
 
 
 def _print_counts(session: Session, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -47,7 +47,12 @@ class ShownPaths:
 
 def which_and_why(catalog: "Catalog") -> str:
     """Which command says what is excluded: that of the workspace leaves the user's folders out."""
+    from metier.values.rows import shadowed  # slow to load
+
     option = " --user" if catalog.excluded_of_user() else ""
+    copies = (row for row in catalog.excluded_rows("skill") if row.shadowed_by)
+    if any(shadowed(row).severity == "info" for row in copies):
+        option += " --notes"
     return f"metier lint{option} says which and why"
 
 

@@ -35,6 +35,7 @@ Owned = Callable[[str], bool]
 """Whether the file at a path of the workspace has an owner."""
 _UNPROVIDED = "XF905"
 """No skill provides what another requires."""
+_COPY = "XF902"
 _NOT_NAMED = frozenset({"SZ801", "SZ802"})
 """Hooks would show this of a skill, and therefore do not name it."""
 
@@ -67,7 +68,7 @@ def lint_files(
         located(one, _front_matter(reading, one.path)) if one.code in _NOT_NAMED else one
         for one in lint_collisions(subjects, shown)
     ]
-    copies = [issue for issue in among if issue.code == "XF902"]
+    copies = [issue for issue in among if issue.code == _COPY]
     linted.issues += among
     linted.excluded += [Exclusion(one.path, "duplicate-content", one.message) for one in copies]
     linted.causes.update(copies)
@@ -296,7 +297,7 @@ class Linter:
         found = []
         shown_as: dict[str, str] = {}
         for issue in filter(self.wants, linted.issues):
-            ending = " (excluded)" if issue in linted.causes else ""
+            ending = _ending(issue) if issue in linted.causes else ""
             path = shown_as.get(issue.path)
             if path is None:
                 path = shown_as[issue.path] = self.shown(issue.path)
@@ -414,6 +415,11 @@ class Linter:
         reading = read_documents([root for root in roots if root.kind == "card"])
         entries = [entry for found in reading.found if not (entry := reading.read(found)).reason]
         return [name for entry in entries for name in (entry.handle, entry.found.path)]
+
+
+def _ending(cause: Issue) -> str:
+    """Hosts load copies that metier excludes."""
+    return " (excluded from metier's catalog)" if cause.code == _COPY else " (excluded)"
 
 
 def _time_of(file: str) -> tuple[int, int]:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
+from itertools import product
 from typing import NamedTuple
 
 from metier.core.overlap import OnProgress, Pair, overlapping
@@ -159,6 +160,11 @@ class Compared:
         both = (*self.groups[pair.first], *self.groups[pair.second])
         return not paths or any(one.row.path in paths for one in both)
 
+    def rivals(self, pair: Pair) -> tuple[Row, Row]:
+        """One skill of each text, which a host loads together."""
+        both = product(self.groups[pair.first], self.groups[pair.second])
+        return next((one.row, other.row) for one, other in both if one.hosts & other.hosts)
+
     def shared_words(self, first: int, second: int) -> list[str]:
         """The words that two texts have, as the first writes them, the rarest first."""
         left, right = (self.groups[place][0] for place in (first, second))
@@ -266,7 +272,7 @@ def components(pairs: Sequence[Pair]) -> list[tuple[list[int], float]]:
 
 
 def _explained(pair: Pair, compared: Compared, separator: Separator) -> OverlapPair:
-    first, second = (compared.groups[place][0].row for place in (pair.first, pair.second))
+    first, second = compared.rivals(pair)
     collisions = separator.collisions(first, second)
     edits, is_silent = separator.edits(first, second, collisions) if collisions else ([], False)
     return OverlapPair(

@@ -31,6 +31,8 @@ _SAME_VALUES = frozenset({"FM103", "FM104", "FM116"})
 """Repairs after which the front matter must say what it said to a lenient reader."""
 _UNREADABLE = frozenset({"FM103", "FM104", "FM116"})
 """While the front matter is not YAML, its values are left alone."""
+_DESCRIBING = frozenset({"FM101", "SK304"})
+"""Findings whose repair makes a description of the first paragraph."""
 _LEADS = frozenset({"SK305"})
 """Repairs that may add text before the body."""
 _MOVES_FENCES = frozenset({"FM101", "FM102", "FM117"})
@@ -219,6 +221,8 @@ def why_left(found: Found, raw: bytes, issue: Issue) -> str:
         after = _Text.of(found, candidate)
         objection = _objection(before, after, [issue]) or _new_finding(before, after, issue)
         return f"its repair would {objection or 'not be enough: the file has other errors'}"
+    if issue.code in _DESCRIBING:
+        return "it does not begin with a paragraph that introduces it and could be its description"
     return "metier has no repair for this case"
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from functools import cache
+from itertools import takewhile
 
 from metier.core.coerce import texts_of
 from metier.core.ranking import Pool, Ranked, Task, fires, named, rank
@@ -18,7 +19,11 @@ from metier.values.rows import Row
 MOST_TASKS = 6
 """The tasks of a skill that are tried."""
 MOST_WORDS = 6
-"""The words of an edit in one direction."""
+"""The words that an edit adds in one direction."""
+MOST_NOT_FOR = 3
+"""The words of a "not for" clause: one with more hardly says what the skill is not for."""
+_STEM, _ENDING = 5, 2
+"""Letters that two stems share at least, and that follow at most, in forms of one word."""
 
 
 @cache
@@ -95,9 +100,11 @@ class Separator:
         return (_edits(leading.values()) if self._leads(leading, collisions) else []), False
 
     def _not_for(self, rival: Row, tasks: Sequence[str]) -> list[str]:
-        """The fewest words that stop a rival from firing for tasks."""
+        """The fewest words that stop a rival from firing for tasks; none of its own."""
         chosen: list[str] = []
-        for word in self._lacking(rival, tasks)[:MOST_WORDS]:
+        own = Task(_own_text(rival)).counts
+        words = [word for word in self._lacking(rival, tasks) if not _is_form_of_any(word, own)]
+        for word in words[:MOST_NOT_FOR]:
             chosen.append(word)
             if not self._fires_for_any(rival, tasks, chosen):
                 return self._fewest(rival, tasks, chosen)
@@ -163,7 +170,7 @@ class Separator:
 
     def _lacking(self, row: Row, tasks: Iterable[str]) -> list[str]:
         """The words of tasks that a skill lacks; those of most tasks first, then the rarest."""
-        has = Task(f"{row.name} {row.routing_text}").counts
+        has = Task(_own_text(row)).counts
         times: dict[str, int] = {}
         terms: dict[str, str] = {}
         for task in map(Task, tasks):
@@ -181,6 +188,22 @@ class Separator:
     def _firing(self, task: str, pool: Pool) -> set[str]:
         ranked = rank(Task(task), pool)
         return {one.document.path for one in ranked if fires(one, self._threshold)}
+
+
+def _own_text(row: Row) -> str:
+    return f"{row.name} {row.routing_text}"
+
+
+def _is_form_of_any(word: str, stems: Iterable[str]) -> bool:
+    """Whether a word looks like a form of one of these, as `diagnose` of `diagnostic`."""
+    return any(_are_forms(one, other) for one in Task(word).counts for other in stems)
+
+
+def _are_forms(one: str, other: str) -> bool:
+    shared = sum(
+        1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
+    )
+    return shared >= _STEM and max(len(one), len(other)) - shared <= _ENDING
 
 
 class _Words:

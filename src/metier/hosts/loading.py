@@ -105,7 +105,12 @@ def drops_invalid(host: Host, yaml: Yaml) -> bool:
 
 def readers(path: str) -> tuple[Host, ...]:
     """The hosts that read a skill folder around a file, at whatever depth."""
-    return tuple(host for host in HOSTS.values() if _found(host, Location(path)) is not None)
+    return readers_of(Location(path))
+
+
+def readers_of(location: Location) -> tuple[Host, ...]:
+    """The hosts that read a skill folder around a location, at whatever depth."""
+    return tuple(host for host in HOSTS.values() if _found(host, location) is not None)
 
 
 def owners(path: str) -> tuple[Host, ...]:

@@ -7,7 +7,15 @@ from typing import Any, NamedTuple
 from metier.hosts import HOOKED
 from metier.hosts.folders import FOLDERS
 from metier.hosts.known import HOSTS
-from metier.hosts.loading import DoesNotLoad, Loads, Location, Yaml, drops_invalid, loads
+from metier.hosts.loading import (
+    DoesNotLoad,
+    Loads,
+    Location,
+    Yaml,
+    drops_invalid,
+    loads,
+    readers_of,
+)
 from metier.hosts.model import Host
 
 _USER_FOLDERS = {one.label: one.folder for one in FOLDERS if one.folder.startswith(("~", "/"))}
@@ -71,6 +79,17 @@ def _best(outcomes: Iterable[Judged]) -> Judged:
 
 def _is_elsewhere(outcome: Loads | DoesNotLoad) -> bool:
     return isinstance(outcome, DoesNotLoad) and outcome.reason == "other-folder"
+
+
+def hosts_that_read(path: str) -> frozenset[str]:
+    """The hosts that read the folder of a skill, from its path in the catalog.
+
+    None for a folder that belongs to no host, as `skills/` does.
+    """
+    location = _location(path, "")
+    if location.path.startswith("skills/") and not location.plugin:
+        return frozenset()
+    return frozenset(host.name for host in readers_of(location))
 
 
 FOLDER_NAMES = frozenset(

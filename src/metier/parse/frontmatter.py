@@ -26,6 +26,7 @@ _BLANK = " \t\r\n"
 _BLANK_BYTES = _BLANK.encode()
 _INKED = re.compile(rb"[^ \t\r\n]")
 
+_CONVERT = "save the file as UTF-8: iconv -f {} -t UTF-8 FILE > NEW"
 HINTS = {
     "FM101": "start the file with a line '---', then keys such as 'description:', then '---'",
     "FM102": "put a line that contains only '---' after the last key",
@@ -36,7 +37,6 @@ HINTS = {
     "FM107": "flatten the structure",
     "FM108": "move the text into the body",
     "FM109": "write one 'key: value' a line",
-    "FM110": "save the file as UTF-8",
     "FM111": "this is not a text file: remove it or give it another name",
     "FM112": "use LF line endings",
     "FM113": "remove it",
@@ -147,8 +147,10 @@ def read_yaml(raw: bytes, path: str) -> SplitText:
     return SplitText(_matter(parts, path, issues, lenient=False), issues, True)
 
 
-def _issue(code: str, message: str, path: str, line: int = 1, column: int = 1) -> Issue:
-    return Issue(code, message, path, line, column, HINTS[code])
+def _issue(
+    code: str, message: str, path: str, line: int = 1, column: int = 1, hint: str = ""
+) -> Issue:
+    return Issue(code, message, path, line, column, hint or HINTS[code])
 
 
 def _text_in(raw: bytes, path: str, issues: list[Issue]) -> bytes | None:
@@ -178,7 +180,7 @@ def _decode(raw: bytes, path: str, issues: list[Issue], *, lenient: bool) -> str
 
 def _binary(raw: bytes, path: str) -> Issue:
     if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        return _issue("FM110", "the file is UTF-16", path)
+        return _issue("FM110", "the file is UTF-16", path, hint=_CONVERT.format("UTF-16"))
     at = _line_and_column(raw, raw.index(b"\0"))
     return _issue("FM111", "the file contains a NUL byte", path, *at)
 
@@ -192,8 +194,19 @@ def _decode_damaged(
         issues.append(_issue("FM111", "the file is not text", path, line, column))
         return None
     message = f"byte 0x{raw[error.start]:02x} is not UTF-8"
-    issues.append(_issue("FM110", message, path, line, column))
+    issues.append(_issue("FM110", message, path, line, column, _encoding_hint(raw)))
     return text if lenient else None
+
+
+def _encoding_hint(raw: bytes) -> str:
+    """How to make a text UTF-8; one that has letters in UTF-8 already must not be converted."""
+    if not raw.decode(errors="ignore").isascii():
+        return "write this letter again: others are UTF-8 already"
+    try:
+        raw.decode("cp1252")
+    except UnicodeDecodeError:
+        return _CONVERT.format("ENCODING")
+    return f"{_CONVERT.format('WINDOWS-1252')} (probably Windows-1252)"
 
 
 def _line_and_column(raw: bytes, at: int) -> tuple[int, int]:

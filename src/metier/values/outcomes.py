@@ -174,10 +174,18 @@ def same_name(name: str, path: str, first: str, shown: str) -> Issue:
 
 def exact_copy(path: str, first: str, shown: str) -> Issue:
     """`shown` is how the path of the original is shown to people."""
-    hosts = _meeting("XF902", path, first)
-    return Issue(
-        "XF902", f"exact copy of {shown}", path, 1, 1, "remove one of the two", hosts=hosts
-    )
+    from metier.hosts.locations import hosts_that_read  # few skills are copies
+
+    here, there = hosts_that_read(path), hosts_that_read(first)
+    message = f"exact copy of {shown}"
+    if here - there and there - here:
+        hint = "keep both; a symbolic link in place of one keeps them the same"
+        return Issue("XF907", f"{message}, which other hosts read", path, 1, 1, hint)
+    hint = "remove one of the two"
+    if here != there:
+        needless = "this one" if here < there else shown
+        hint = f"remove {needless}, or make it a symbolic link: hosts need only the other"
+    return Issue("XF902", message, path, 1, 1, hint, hosts=_meeting("XF902", path, first))
 
 
 def _meeting(code: str, path: str, first: str) -> tuple[str, ...]:
