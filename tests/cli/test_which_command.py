@@ -138,7 +138,18 @@ def test_what_a_host_leaves_of_a_text_is_said(which: Metier, untrusted: Workspac
     assert ran.rows[0][:3] == ["skill", "tables", "no"]
     assert reason in ran.rows[0][4]
     assert ["expected", "tables", reason, "", ""] in ran.rows
-    assert "would not make it first" not in ran.out
+    assert [row[2] for row in ran.rows if row[0] == "expected"] == [
+        reason,
+        "next: metier listing --host claude-code says what to shorten or to switch off",
+    ]
+
+
+def test_a_misspelt_word_is_shown_with_what_it_probably_means(which: Metier) -> None:
+    ran = which("extract the colums of a databse", "--expect", "sql")
+    lines = [row[2] for row in ran.rows if row[0] == "expected"]
+    pairs = "colums (columns), databse (database)"
+    assert f"probably misspelt, so they match no description: {pairs}" in lines
+    assert "body: colums (columns)" in next(row[4] for row in ran.rows if row[1] == "pdf-tables")
 
 
 # An expected skill

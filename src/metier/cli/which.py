@@ -18,7 +18,8 @@ _WORTH_SAYING = 0.5
 _BELOW = "      "
 """The indent of what follows a name."""
 _LISTED = (
-    "this is for what the model of {} sees in its listing; a hook ranks whole texts: omit --host"
+    "this is for what the model of {0} sees in its listing; what its hook would say:"
+    " metier hook try {0} PROMPT"
 )
 _SILENT = "hooks name no skill of this workspace yet: run 'metier trust' to allow it"
 
@@ -238,7 +239,7 @@ def _gauge(evidence: float, threshold: float) -> str:
 
 def _why(ranked: RankedDocument, answer: Which) -> list[str]:
     lines = [
-        f"{field}: {', '.join(words[:_SHOWN_WORDS])}" for field, words in ranked.matched.items()
+        f"{field}: {', '.join(_beside(ranked, field)[:_SHOWN_WORDS])}" for field in ranked.matched
     ]
     if ranked.related:
         lines.append(f"related: {', '.join(ranked.related[:_SHOWN_WORDS])}")
@@ -253,6 +254,12 @@ def _why(ranked: RankedDocument, answer: Which) -> list[str]:
     if (behind := _behind(ranked, answer)) is not None:
         lines.append(f"above '{answer.label(behind)}' by a higher score, with less evidence")
     return lines
+
+
+def _beside(ranked: RankedDocument, field: str) -> list[str]:
+    """The words of the task in a field; the body may have others that start alike."""
+    words = ranked.matched[field]
+    return ranked.beside(words) if field == "body" else list(words)
 
 
 def _behind(ranked: RankedDocument, answer: Which) -> RankedDocument | None:
@@ -283,17 +290,25 @@ def _is_first(expectation: Expectation) -> bool:
 
 
 def _advice(expectation: Expectation) -> list[str]:
-    lines = []
+    lines, own = [], expectation.own
+    if expectation.misspelt:
+        pairs = [f"{word} ({meant})" for word, meant in expectation.misspelt.items()]
+        lines.append(f"probably misspelt, so they match no description: {', '.join(pairs)}")
     if expectation.missing:
         lines.append(f"words of the task that it lacks: {', '.join(expectation.missing[:12])}")
+    if expectation.only_in_body and own is not None:
+        words = ", ".join(own.beside(expectation.only_in_body)[:12])
+        lines.append(f"words of the task that only its body has: {words}")
     if expectation.would_win:
         words = ", ".join(expectation.would_win)
         lines.append(f"it would be first and fire with these in its description: {words}")
-    elif expectation.missing and expectation.own is not None and expectation.is_in_reach:
+    elif _lacks(expectation) and own is not None and expectation.is_in_reach:
         gain = "make it first" if expectation.place != 1 else "let it fire"
         lines.append(f"these words in its description would not {gain}")
         if expectation.lost_to is not None:
-            lines.append(
-                f"next: narrow the description of '{expectation.lost_to.label([expectation.own])}'"
-            )
+            lines.append(f"next: narrow the description of '{expectation.lost_to.label([own])}'")
     return lines
+
+
+def _lacks(expectation: Expectation) -> bool:
+    return bool(expectation.missing or expectation.only_in_body)
