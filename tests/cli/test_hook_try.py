@@ -45,7 +45,7 @@ def test_a_silent_hook_exits_with_1_and_says_why(
 ) -> None:
     assert run(["hook", "try", "codex", PROMPT]) == 1
     assert capsys.readouterr().err.splitlines()[-2:] == [
-        "hooks use your own documents only: metier trust lets them use this workspace",
+        "hooks may not use the text of this workspace yet: metier trust",
         "the hook would say nothing",
     ]
     here.trust(speak=True)

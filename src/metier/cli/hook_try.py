@@ -10,6 +10,7 @@ from metier.hook.journal import Journal
 from metier.hook.serve import told
 from metier.hosts.known import HOOKS
 from metier.hosts.table import HOOKS as ANSWERS
+from metier.values.trust import NOT_IN_PROMPTS
 
 
 class _NotKept(Journal):
@@ -44,7 +45,7 @@ def command(session: Session, host: str, prompt: str) -> int:
     if not ANSWERS[host][2]:
         session.note(f"{host} runs its hook when a session starts, without the prompt")
     if journal.workspace and not journal.may_speak:
-        session.note("hooks use your own documents only: metier trust lets them use this workspace")
+        session.note(f"{NOT_IN_PROMPTS}: metier trust")
     if not text:
         why = "" if mode == "on" else f": its mode is {mode}"
         session.note(f"the hook would say nothing{why}")

@@ -10,6 +10,7 @@ from metier.cli.session import Session, complete_names, metier_command
 from metier.errors import UsageError
 from metier.hosts import HOOKED
 from metier.values.agents import AgentMatch
+from metier.values.trust import NOT_IN_PROMPTS
 from metier.values.which import Chosen, Expectation, RankedDocument, Which
 
 _SHOWN_WORDS = 8
@@ -21,7 +22,6 @@ _LISTED = (
     "this is for what the model of {0} sees in its listing; what its hook would say:"
     " metier hook try {0} PROMPT"
 )
-_SILENT = "hooks name no skill of this workspace yet: run 'metier trust' to allow it"
 
 
 @metier_command("which", repeats=True)
@@ -74,7 +74,7 @@ def command(
         session.print_json([one.to_json() for one in answers] if each else answers[0].to_json())
     elif each:
         rows = [[one.task, ", ".join(_names(one)) or "-"] for one in answers]
-        session.print_list(("task", "skills"), rows, "task")
+        session.print_list(("task", "skills"), rows, "task", answer=1)
     elif sys.stdout.isatty():
         paged(_view(answers[0], terminal_width()))
     else:
@@ -83,9 +83,10 @@ def command(
     if host is not None:
         session.note(_LISTED.format(host))
     notes = [] if each else answers[0].notes
-    is_silent = not may_speak and any(map(_names_workspace, answers))
-    for note in [*notes, _SILENT] if is_silent else notes:
+    for note in notes:
         session.note(note)
+    if not may_speak and (silenced := _of_workspace(answers)):
+        session.note(f"{NOT_IN_PROMPTS}, so they do not name {', '.join(silenced)}: metier trust")
     if any(map(_fits, answers)):
         return 0
     session.note("nothing fits" if not each else "nothing fits any of the tasks")
@@ -113,8 +114,13 @@ def _names(answer: Which) -> list[str]:
     return list(map(answer.label, answer.named))
 
 
-def _names_workspace(answer: Which) -> bool:
-    return any(one.origin != "user" for one in answer.named)
+def _of_workspace(answers: Sequence[Which]) -> list[str]:
+    """The skills of the workspace that fire, in quotes, each once."""
+    found = [
+        f"'{answer.label(one)}'" for answer in answers for one in answer.named
+        if one.origin != "user"
+    ]  # fmt: skip
+    return list(dict.fromkeys(found))
 
 
 def _fits(answer: Which) -> bool:
@@ -192,7 +198,7 @@ def _view(answer: Which, width: int) -> list[str]:
     heading = name if _is_first(answer.expectation) else f"why not {name}?"
     lines += ["", _title(heading, "")]
     return lines + [
-        line for text in _explained(answer) for line in wrapped(f"- {text}", width, "  ")
+        line for text in _explained(answer) for line in wrapped(text, width, "    ", "  - ")
     ]
 
 
@@ -306,7 +312,8 @@ def _advice(expectation: Expectation) -> list[str]:
         gain = "make it first" if expectation.place != 1 else "let it fire"
         lines.append(f"these words in its description would not {gain}")
         if expectation.lost_to is not None:
-            lines.append(f"next: narrow the description of '{expectation.lost_to.label([own])}'")
+            first = expectation.lost_to.label([own])
+            lines.append(f"if the task is not for '{first}', narrow that skill's description")
     return lines
 
 

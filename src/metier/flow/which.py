@@ -34,6 +34,7 @@ from metier.values.agents import STANDARD, AgentMatch, AgentProfile
 from metier.values.rows import Row
 from metier.values.selection import Injection
 from metier.values.settings_tables import CapabilitiesConfig
+from metier.values.trust import NOT_IN_PROMPTS
 from metier.values.which import BUILT_IN, Expectation, RankedDocument, ShownText, Which
 
 if TYPE_CHECKING:
@@ -84,8 +85,7 @@ def which_comes(
 
 def _untrusted_notes(named: Sequence[RankedDocument]) -> list[str]:
     names = ", ".join(f"'{one.label(named)}'" for one in named if one.origin == "untrusted")
-    why = "of this workspace until you trust it: metier trust"
-    return [f"hooks do not name {names} {why}"] if names else []
+    return [f"{NOT_IN_PROMPTS}, so they do not name {names}: metier trust"] if names else []
 
 
 def _changed_notes(store: Store, named: Sequence[RankedDocument]) -> list[str]:
