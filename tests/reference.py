@@ -74,6 +74,7 @@ SCHEMA_OF = {
     "hook install": "host-settings",
     "hook uninstall": "host-settings",
     "hook status": "hook-status",
+    "hook try": "hook-try",
     "usage": "usage",
     "mcp --http": "mcp-serving",
     "mcp install": "host-settings",

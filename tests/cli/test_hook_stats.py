@@ -247,8 +247,11 @@ def test_what_was_never_used_is_named(
     assert shown.rows["unused"] == ["count", "names"]
     assert shown.rows["cards"] == ["1 of 2", "returns"]
     assert shown.rows["skills"] == ["2 of 2", "brave, pdf"]
+    assert "1 request: too few to call a card or skill unused\n" in shown.err
     usage = stats("--json").data["cards"]
     assert (usage["existing"], usage["unused"]) == (2, ["returns"])
+    write_log(workspace.root, *(injecting(number) for number in range(1, 21)))
+    assert "too few" not in stats().err
 
 
 def test_of_many_that_were_never_used_ten_are_named(
@@ -329,7 +332,10 @@ def test_what_would_have_been_handed_over_is_shown(
         "billing\tcard\t2\t0.50\ngone\tcard\t1\t0.50\npdf\tskill\t2\t2.50",
         "unused\tcount\tnames\ncards\t1 of 2\treturns\nskills\t1 of 2\tbrave\n",
     ]
-    assert shown.err == "what only the mode (monitor, soft) held back does not count as unused\n"
+    assert shown.err == (
+        "what only the mode (monitor, soft) held back does not count as unused\n"
+        "3 requests: too few to call a card or skill unused\n"
+    )
     jsonschema.validate(stats("--json").data, SCHEMA)
     assert stats("--json").data["cards"]["unused"] == ["billing", "returns"]
 
@@ -561,7 +567,11 @@ def test_a_kill_switch_is_told_with_the_figures(
 TYPO = '[capabilities]\nmdoe = "monitor"\n'
 
 
-@pytest.mark.parametrize("lines", [[], [decision(1)]])
+ENOUGH = [decision(number) for number in range(1, 21)]
+"""Requests enough to call something unused."""
+
+
+@pytest.mark.parametrize("lines", [[], ENOUGH])
 @pytest.mark.parametrize("built", [True, False])
 def test_wrong_settings_are_one_line_beside_the_figures(
     workspace: Workspace,
@@ -596,7 +606,7 @@ def test_the_last_refresh_is_told_when_it_has_failed(
 ) -> None:
     if speaks:
         build_catalog(workspace, capsys)
-    write_log(workspace.root, decision(1))
+    write_log(workspace.root, *ENOUGH)
     write_log(
         workspace.root,
         b"2025-11-15T15:09:00+0000 refresh: ConfigError: an older one",

@@ -187,6 +187,7 @@ EVERYWHERE = [
     ("inject", ("inject", "--task", "", "--agent", "bad")),
     ("hook stats decisions", ("hook", "stats", "decisions")),
     ("hook status", ("hook", "status")),
+    ("hook try", ("hook", "try", "codex", "sql, python, release")),
     ("usage", ("usage",)),
     ("lint", ("lint",)),
     ("lint", ("lint", "--strict")),

@@ -29,7 +29,9 @@ def test_the_block_of_a_host_names_sizes_states_and_a_plan(
     assert "60 skills: " in out
     assert "more: --limit" in out
     assert "greedy plan that makes all fit" in out
-    assert "skillListingBudgetFraction" in out
+    last = out.splitlines()[-1].rpartition(", in ~/.claude/settings.json: ")
+    assert last[0] == "  or give the listing more of the context"
+    assert list(json.loads(last[2])) == ["skillListingBudgetFraction"]
 
 
 def test_too_many_lost_skills_fail_a_build(

@@ -679,7 +679,10 @@ def test_a_server_says_that_it_ignores_the_digest_in_the_environment(
 
 # Init
 
-HARMLESS = "this workspace is trusted: nothing in it needs a review yet"
+HARMLESS = (
+    "this workspace is trusted: nothing in it needs a review;"
+    " hooks may not use its text yet: metier trust"
+)
 TO_REVIEW = "this workspace is not trusted; to review what it may do: metier trust"
 
 
@@ -692,6 +695,7 @@ def test_a_fresh_workspace_is_trusted_and_does_not_speak(
     kept = entry(empty_home, workspace)
     assert (kept["speak"], kept["consents"]) == (False, [])
     assert metier("trust", "--show").err == "state: trusted; hooks may not use its text\n"
+    assert "trusted; hooks may not use its text yet" in metier("doctor").out
     assert metier("refresh", "--background").err == "found 0 skills and 0 cards\n"
     again = metier("init")
     assert (again.code, HARMLESS in again.err, TO_REVIEW in again.err) == (0, False, False)

@@ -104,6 +104,17 @@ def test_a_terminal_gets_a_header_and_a_count(shop: Workspace, empty_home: Path)
     assert "4 skills" in seen.plain
 
 
+def test_a_narrow_terminal_shows_the_whole_name_of_a_skill(
+    shop: Workspace, empty_home: Path
+) -> None:
+    name = "letters-to-customers-and-suppliers"
+    shop.skill(name, "Write letters.", folder=f".claude/skills/{name}")
+    sessions(shop, empty_home)
+    lines = at_terminal(shop, "usage", "--limit", "9", *SINCE, columns=80).plain
+    (line,) = (one for one in lines if one.startswith(f"{name} "))
+    assert len(line) <= 80
+
+
 def test_a_terminal_groups_what_was_never_used_by_its_source(
     shop: Workspace, empty_home: Path
 ) -> None:

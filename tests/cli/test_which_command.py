@@ -12,6 +12,7 @@ from cli.run_workspace import follows
 from cli.terminals import at_terminal
 from conftest import Workspace
 from metier.cli import run
+from metier.cli.layout import print_table, wrapped
 from metier.cli.which import _rows
 from metier.values.which import RankedDocument, Which
 
@@ -138,7 +139,18 @@ def test_what_a_host_leaves_of_a_text_is_said(which: Metier, untrusted: Workspac
     assert ran.rows[0][:3] == ["skill", "tables", "no"]
     assert reason in ran.rows[0][4]
     assert ["expected", "tables", reason, "", ""] in ran.rows
-    assert "would not make it first" not in ran.out
+    assert [row[2] for row in ran.rows if row[0] == "expected"] == [
+        reason,
+        "next: metier listing --host claude-code says what to shorten or to switch off",
+    ]
+
+
+def test_a_misspelt_word_is_shown_with_what_it_probably_means(which: Metier) -> None:
+    ran = which("extract the colums of a databse", "--expect", "sql")
+    lines = [row[2] for row in ran.rows if row[0] == "expected"]
+    pairs = "colums (columns), databse (database)"
+    assert f"probably misspelt, so they match no description: {pairs}" in lines
+    assert "body: colums (columns)" in next(row[4] for row in ran.rows if row[1] == "pdf-tables")
 
 
 # An expected skill
@@ -161,7 +173,7 @@ def test_why_another_skill_is_first_is_said_in_rows_of_its_own(which: Metier) ->
     assert any("'pdf-tables' is first" in line for line in lines)
     assert any(line.startswith("words of the task that it lacks: ") for line in lines)
     assert lines[-2] == "these words in its description would not make it first"
-    assert lines[-1].startswith("next: narrow the description of '")
+    assert lines[-1] == "if the task is not for 'pdf-tables', narrow that skill's description"
     assert ran.code == 0
 
 
@@ -287,27 +299,30 @@ def test_a_row_above_one_with_more_evidence_says_why() -> None:
 
 # Trust
 
+SILENT = (
+    "hooks may not use the text of this workspace yet, so they do not name 'pdf-tables':"
+    " metier trust"
+)
+
 
 def test_an_untrusted_workspace_is_noted(
     untrusted: Workspace, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    note = "hooks do not name 'pdf-tables' of this workspace until you trust it: metier trust"
     metier = Metier(capsys, monkeypatch)
-    assert note in metier(TASK).err.splitlines()
-    assert note not in metier("thanks, go on").err.splitlines()
-    untrusted.trust()
-    assert note not in metier(TASK).err.splitlines()
+    assert metier(TASK).err.splitlines().count(SILENT) == 1
+    assert SILENT not in metier("thanks, go on").err.splitlines()
+    untrusted.trust(speak=True)
+    assert SILENT not in metier(TASK).err.splitlines()
 
 
 def test_a_workspace_that_hooks_leave_out_is_noted_where_one_of_its_skills_fires(
     untrusted: Workspace, which: Metier
 ) -> None:
-    note = "hooks name no skill of this workspace yet: run 'metier trust' to allow it"
-    assert note in which(TASK).err.splitlines()
-    assert note not in which("thanks, go on").err.splitlines()
-    assert note in which("--each", given=f"thanks\n{TASK}\n").err.splitlines()
+    assert SILENT in which(TASK).err.splitlines()
+    assert SILENT not in which("thanks, go on").err.splitlines()
+    assert SILENT in which("--each", given=f"thanks\n{TASK}\n").err.splitlines()
     untrusted.trust(speak=True)
-    assert note not in which(TASK).err.splitlines()
+    assert SILENT not in which(TASK).err.splitlines()
 
 
 def test_an_untrusted_workspace_is_not_noted_where_only_the_users_own_skill_fires(
@@ -356,6 +371,20 @@ def test_a_terminal_breaks_no_line_of_a_skill_with_a_long_name(
     gauges = [line for line in lines if "│" in line]
     assert gauges
     assert all(re.search("[█░]{5}│[█░]{5}", line) for line in gauges)
+
+
+def test_a_narrow_terminal_cuts_the_task_and_no_skill(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    named = "pdf-tables-of-invoices, pdf-tables-of-reports"
+    print_table(("task", "skills"), [["extract the tables of this PDF " * 3, named]], answer=1)
+    assert capsys.readouterr().out.splitlines()[1].endswith(f"…  {named}")
+
+
+def test_a_long_name_stands_beside_its_bullet() -> None:
+    name = "a-name-" * 5
+    assert wrapped(name, 24, "    ", "  - ") == [f"  - {name}"]
 
 
 @pytest.mark.parametrize(("times", "mark", "full"), [(1.03, "○", 4), (1, "●", 5), (0.93, "●", 5)])

@@ -198,7 +198,10 @@ def test_an_untrusted_workspace_has_a_note_and_can_be_left_out(workspace: Worksp
         catalog.refresh()
         found = catalog.which("tables of a PDF")
         assert [one.origin for one in found.named] == ["untrusted"]
-        assert "until you trust it: metier trust" in found.notes[0]
+        assert found.notes[0] == (
+            "hooks may not use the text of this workspace yet, so they do not name 'pdf-tables':"
+            " metier trust"
+        )
         assert catalog.which("thanks, go on", everything=False).notes == []
         left = catalog.which("tables of a PDF", include_untrusted=False, everything=False)
         assert (left.skills, left.notes) == ([], [])
@@ -280,6 +283,32 @@ def test_a_task_without_words_is_said_to_be_one(catalog: Catalog) -> None:
     found = expected(catalog, "the of a", "sql")
     assert found.reasons == ["the task has no words that could match"]
     assert (found.place, found.missing, found.would_win) == (0, [], [])
+
+
+def test_a_misspelt_word_is_neither_missed_nor_proposed(workspace: Workspace) -> None:
+    workspace.skill("backup", "Dumps the Postgres database.", body="Deploy a copy.")
+    workspace.skill("staging", "Brings a build to the staging environment.")
+    with Catalog.open(workspace.root, trust="none") as catalog:
+        catalog.refresh()
+        found = expected(catalog, "deply a safty copy of the enviroment, zorpium", "backup")
+        near = expected(catalog, "tell the enviroment", "staging")
+    meant = {"deply": "deploy", "safty": "safety", "enviroment": "environment"}
+    assert found.misspelt == meant
+    assert (found.missing, found.only_in_body) == (["zorpium"], ["copy"])
+    assert not meant.keys() & set(found.would_win)
+    assert (near.misspelt, near.missing) == ({"enviroment": "environment"}, [])
+
+
+def test_a_body_that_has_another_word_which_starts_alike_is_shown_with_it(
+    workspace: Workspace,
+) -> None:
+    workspace.skill("ship", "Ships a build.", body="Deploy the files.")
+    with Catalog.open(workspace.root, trust="none") as catalog:
+        catalog.refresh()
+        one = skill(catalog.which("deply the build, deploying it"), "ship")
+    assert one.matched["body"] == ["deply", "deploying"]
+    assert one.spelled == {"deply": "deploy"}
+    assert one.beside(one.matched["body"]) == ["deply (deploy)", "deploying"]
 
 
 @pytest.mark.parametrize(
@@ -366,7 +395,7 @@ def test_words_that_would_win_do_win_when_the_description_has_them(
             catalog.refresh()
             after = expected(catalog, task, name)
             assert (after.place, after.fires) == (1, True)
-            assert set(before.would_win) <= set(before.missing)
+            assert set(before.would_win) <= {*before.missing, *before.only_in_body}
             assert not set(before.would_win) & set(after.missing)
 
 
@@ -442,9 +471,9 @@ def test_a_skill_without_room_for_its_text_is_ranked_by_its_name(
         assert one.to_json()["shown"]["characters"] == 0
         assert found.expectation is not None
         reason = "claude-code shows its name without a text: the listing is over its budget"
-        assert reason in found.expectation.reasons
-        assert found.expectation.would_win == []
-        assert set(found.expectation.missing) == {"extract", "tables", "pdf", "invoices"}
+        step = "next: metier listing --host claude-code says what to shorten or to switch off"
+        assert found.expectation.reasons == [reason, step]
+        assert (found.expectation.would_win, found.expectation.missing) == ([], [])
 
 
 def test_a_skill_that_the_listing_hides_is_no_candidate(

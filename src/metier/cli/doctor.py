@@ -236,8 +236,9 @@ def _size(catalog: Catalog) -> str:
 def _trust(boundary: Boundary) -> Check:
     trust, ignored = boundary.trust, boundary.config.ignored
     if trust.is_trusted:
-        speaks = "hooks may use its text" if trust.speak else "hooks use your own documents only"
-        return Check("trust", "ok", f"trusted; {speaks}")
+        if trust.speak:
+            return Check("trust", "ok", "trusted; hooks may use its text")
+        return Check("trust", "ok", "trusted; hooks may not use its text yet", "metier trust")
     why = {"changed": "not trusted: it changed since you trusted it"}
     detail = trust.detail or why.get(trust.state) or "not trusted"
     left = f"; ignored: {', '.join(ignored)}" if ignored else ""

@@ -11,6 +11,7 @@ import click
 
 from metier.cli.groups import with_commands
 from metier.cli.hook_stats import command as stats
+from metier.cli.hook_try import command as attempt
 from metier.cli.refresh import prepare_hooks
 from metier.cli.review import Review, has_terminal, show
 from metier.cli.session import Session, metier_command
@@ -221,7 +222,7 @@ def _hook(session: Session) -> int:  # noqa: ARG001  # fixed signature
     return 2
 
 
-command = with_commands(_hook, install, uninstall, status, stats)
+command = with_commands(_hook, install, uninstall, status, attempt, stats)
 command.subcommand_metavar = "HOST | COMMAND [ARGS]..."
 
 

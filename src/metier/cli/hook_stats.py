@@ -47,6 +47,8 @@ from metier.storage.room import Room
 
 _SHOWN = 20
 _MOST_NAMED = 10
+_FEW_REQUESTS = 20
+"""With fewer, what was not used may well be used later."""
 
 
 class _Filter(NamedTuple):
@@ -310,6 +312,10 @@ def _print_usage(session: Session, figures: Statistics) -> None:
     session.print_table(["unused", "count", "names"], unused)
     if unused and held_back.requests:
         session.note("what only the mode (monitor, soft) held back does not count as unused")
+    requests = figures.overall.requests
+    if unused and requests < _FEW_REQUESTS:
+        kinds = "card or skill"
+        session.note(f"{counted(requests, 'request')}: too few to call a {kinds} unused")
 
 
 def _print_used(session: Session, title: str, used: Mapping[str, Sequence[Used]]) -> None:

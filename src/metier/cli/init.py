@@ -33,6 +33,8 @@ _TEMPLATE = """\
 # namespace = "{namespace}"
 """
 
+_MAY_NOT_SPEAK = "hooks may not use its text yet: metier trust"
+
 
 @metier_command("init", catalog=False)
 def command(session: Session) -> None:
@@ -76,6 +78,6 @@ def _trust_if_harmless(session: Session) -> None:
         return
     if review.entry is None and review.powers.is_empty:
         review.record(speak=False)
-        session.note("this workspace is trusted: nothing in it needs a review yet")
+        session.note(f"this workspace is trusted: nothing in it needs a review; {_MAY_NOT_SPEAK}")
     else:
         session.note("this workspace is not trusted; to review what it may do: metier trust")

@@ -60,15 +60,18 @@ def branches(texts: Sequence[Sequence[str]]) -> list[str]:
     return lines
 
 
-def wrapped(text: str, width: int, indent: str = _INDENT) -> list[str]:
-    """The lines of `text`; a long word is not broken, so that it can be copied."""
+def wrapped(text: str, width: int, indent: str = _INDENT, start: str | None = None) -> list[str]:
+    """The lines of `text`; a long word is not broken, so that it can be copied.
+
+    `start` is the indent of the first line.
+    """
     from textwrap import wrap  # only terminals need it
 
     return wrap(
         one_line(text),
         max(width, 20),
-        initial_indent=indent,
-        subsequent_indent=f"{indent}  ",
+        initial_indent=indent if start is None else start,
+        subsequent_indent=f"{indent}  " if start is None else indent,
         break_long_words=False,
         break_on_hyphens=False,
     )
@@ -110,28 +113,41 @@ def terminal_width() -> int:
     return shutil.get_terminal_size().columns
 
 
-def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Cut rows with `…` to the width of the terminal; page long tables."""
+def print_table(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], answer: int | None = None
+) -> None:
+    """Cut rows with `…` to the width of the terminal; page long tables.
+
+    The column `answer` is cut after all others.
+    """
     import shutil  # only terminals need it
 
     size = shutil.get_terminal_size()
-    widths = _widths(columns, rows, size.columns)
+    widths = _widths(columns, rows, size.columns, answer)
     lines = [click.style(_line(columns, widths, size.columns), bold=True)]
     lines += [_line(row, widths, size.columns) for row in rows]
     _print("\n".join(lines), is_long=len(lines) >= size.lines)
 
 
-def _widths(columns: Sequence[str], rows: Sequence[Sequence[str]], room: int) -> list[int]:
-    """The last column takes the rest, at least a third."""
+def _widths(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], room: int, answer: int | None
+) -> list[int]:
+    """The last column takes the rest: at least a third, or all of the answer."""
     from rich.cells import cell_len  # only a terminal needs it
 
-    widths = []
-    for number, column in enumerate(columns[:-1]):
-        widest = max(cell_len(cell) for cell in (column, *(row[number] for row in rows)))
-        widths.append(min(widest, _WIDEST if number else _WIDEST_FIRST))
+    widest = [
+        max(cell_len(cell) for cell in (column, *(row[number] for row in rows)))
+        for number, column in enumerate(columns)
+    ]
+    widths = [
+        min(width, _WIDEST if number else _WIDEST_FIRST) for number, width in enumerate(widest[:-1])
+    ]
     room -= len(_GAP) * len(widths)
-    too_wide = sum(widths) - room * 2 // 3
+    last = widest[-1] if answer == len(widths) else 0
+    too_wide = sum(widths) - min(room * 2 // 3, room - last)
     for number in reversed(range(len(widths))):
+        if number == answer:
+            continue
         narrowest = _NARROWEST if number else _NARROWEST_FIRST
         cut = min(max(0, too_wide), max(0, widths[number] - narrowest))
         widths[number] -= cut

@@ -206,7 +206,8 @@ def _plan(found: HostListing, limit: int) -> Iterator[str]:
         yield "  greedy plan that makes all fit (not the only one, nor the smallest):"
     if off:
         switch = f" ({how})" if (how := switch_of(found.host)) else ""
-        yield f"    switch off {counted(len(off), 'skill')}{switch}:"
+        least = ", those used least" if found.has_counts else ""
+        yield f"    switch off {counted(len(off), 'skill')}{least}{switch}:"
         yield from _rows([one.name for one in off], limit, 6)
     if short:
         yield f"    shorten {counted(len(short), 'text')} to {short[0].to:,} characters:"
@@ -217,8 +218,10 @@ def _plan(found: HostListing, limit: int) -> Iterator[str]:
         text = f"neither would help {which}: {'; '.join(reasons)}"
         yield flowed_here(words(text), 6, "    ")
     if (fraction := needed_fraction(found)) is not None:
-        setting = facts.fraction_setting if (facts := HOSTS[found.host].listing) else ""
-        yield f"  or give the listing more of the context: {setting} {fraction:g}"
+        facts = HOSTS[found.host].listing
+        assert facts is not None
+        written = f'{{"{facts.fraction_setting}": {fraction:g}}}'
+        yield f"  or give the listing more of the context, in {facts.fraction_file}: {written}"
 
 
 def _by_use(host: str) -> bool:

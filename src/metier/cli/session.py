@@ -316,12 +316,13 @@ class Session:
         *,
         plural: str = "",
         total: int = 0,
+        answer: int | None = None,
     ) -> None:
         """A table and a count on a terminal, else tab-separated rows without a header.
 
-        `total` is how many there are without `--limit`.
+        `total` is how many there are without `--limit`; the column `answer` is cut last.
         """
-        self.print_table(columns, rows, heading=False)
+        self.print_table(columns, rows, heading=False, answer=answer)
         total = max(total, len(rows))
         if len(rows) < total:
             self.note(f"{len(rows):,} of {counted(total, noun, plural)}: --limit {total} shows all")
@@ -329,7 +330,12 @@ class Session:
             self.note(counted(total, noun, plural))
 
     def print_table(
-        self, columns: Sequence[str], rows: Sequence[Sequence[str]], *, heading: bool = True
+        self,
+        columns: Sequence[str],
+        rows: Sequence[Sequence[str]],
+        *,
+        heading: bool = True,
+        answer: int | None = None,
     ) -> None:
         """A table on a terminal, else tab-separated rows, with a header if `heading`."""
         if not rows:
@@ -339,7 +345,7 @@ class Session:
             for row in [columns, *rows] if heading else rows:
                 click.echo("\t".join(one_line(cell) for cell in row))
             return
-        print_table(columns, [[one_line(cell) for cell in row] for row in rows])
+        print_table(columns, [[one_line(cell) for cell in row] for row in rows], answer)
 
 
 def names_from_catalog(

@@ -172,7 +172,7 @@ def _show(session: Session, view: _View, prompts: bool) -> None:
         _print_used(session, usage, view.places)
     else:
         cells = [_cells(use, view.places) for use in view.skills[: view.limit]]
-        session.print_list(_COLUMNS, cells, "skill", total=len(view.skills))
+        session.print_list(_COLUMNS, cells, "skill", total=len(view.skills), answer=0)
     missed = _missed(usage) if prompts else []
     if missed:
         click.echo()
@@ -195,7 +195,8 @@ def _json(view: _View, prompts: bool) -> dict[str, Any]:
 def _print_used(session: Session, usage: Usage, places: _Places) -> None:
     """The skills with a count above 0, then the others by their source."""
     used = [use for use in usage.skills if use.fired or use.read or use.missed]
-    session.print_table(_COLUMNS, [_cells(use, places) for use in used], heading=False)
+    cells = [_cells(use, places) for use in used]
+    session.print_table(_COLUMNS, cells, heading=False, answer=0)
     silent = {use.name for use in usage.skills} - {use.name for use in used}
     by_source: dict[str, list[str]] = {}
     for name in sorted(silent & places.loaded):

@@ -10,6 +10,7 @@ from metier.cli.session import Session, complete_names, metier_command
 from metier.errors import UsageError
 from metier.hosts import HOOKED
 from metier.values.agents import AgentMatch
+from metier.values.trust import NOT_IN_PROMPTS
 from metier.values.which import Chosen, Expectation, RankedDocument, Which
 
 _SHOWN_WORDS = 8
@@ -18,9 +19,9 @@ _WORTH_SAYING = 0.5
 _BELOW = "      "
 """The indent of what follows a name."""
 _LISTED = (
-    "this is for what the model of {} sees in its listing; a hook ranks whole texts: omit --host"
+    "this is for what the model of {0} sees in its listing; what its hook would say:"
+    " metier hook try {0} PROMPT"
 )
-_SILENT = "hooks name no skill of this workspace yet: run 'metier trust' to allow it"
 
 
 @metier_command("which", repeats=True)
@@ -73,7 +74,7 @@ def command(
         session.print_json([one.to_json() for one in answers] if each else answers[0].to_json())
     elif each:
         rows = [[one.task, ", ".join(_names(one)) or "-"] for one in answers]
-        session.print_list(("task", "skills"), rows, "task")
+        session.print_list(("task", "skills"), rows, "task", answer=1)
     elif sys.stdout.isatty():
         paged(_view(answers[0], terminal_width()))
     else:
@@ -82,9 +83,10 @@ def command(
     if host is not None:
         session.note(_LISTED.format(host))
     notes = [] if each else answers[0].notes
-    is_silent = not may_speak and any(map(_names_workspace, answers))
-    for note in [*notes, _SILENT] if is_silent else notes:
+    for note in notes:
         session.note(note)
+    if not may_speak and (silenced := _of_workspace(answers)):
+        session.note(f"{NOT_IN_PROMPTS}, so they do not name {', '.join(silenced)}: metier trust")
     if any(map(_fits, answers)):
         return 0
     session.note("nothing fits" if not each else "nothing fits any of the tasks")
@@ -112,8 +114,13 @@ def _names(answer: Which) -> list[str]:
     return list(map(answer.label, answer.named))
 
 
-def _names_workspace(answer: Which) -> bool:
-    return any(one.origin != "user" for one in answer.named)
+def _of_workspace(answers: Sequence[Which]) -> list[str]:
+    """The skills of the workspace that fire, in quotes, each once."""
+    found = [
+        f"'{answer.label(one)}'" for answer in answers for one in answer.named
+        if one.origin != "user"
+    ]  # fmt: skip
+    return list(dict.fromkeys(found))
 
 
 def _fits(answer: Which) -> bool:
@@ -191,7 +198,7 @@ def _view(answer: Which, width: int) -> list[str]:
     heading = name if _is_first(answer.expectation) else f"why not {name}?"
     lines += ["", _title(heading, "")]
     return lines + [
-        line for text in _explained(answer) for line in wrapped(f"- {text}", width, "  ")
+        line for text in _explained(answer) for line in wrapped(text, width, "    ", "  - ")
     ]
 
 
@@ -238,7 +245,7 @@ def _gauge(evidence: float, threshold: float) -> str:
 
 def _why(ranked: RankedDocument, answer: Which) -> list[str]:
     lines = [
-        f"{field}: {', '.join(words[:_SHOWN_WORDS])}" for field, words in ranked.matched.items()
+        f"{field}: {', '.join(_beside(ranked, field)[:_SHOWN_WORDS])}" for field in ranked.matched
     ]
     if ranked.related:
         lines.append(f"related: {', '.join(ranked.related[:_SHOWN_WORDS])}")
@@ -253,6 +260,12 @@ def _why(ranked: RankedDocument, answer: Which) -> list[str]:
     if (behind := _behind(ranked, answer)) is not None:
         lines.append(f"above '{answer.label(behind)}' by a higher score, with less evidence")
     return lines
+
+
+def _beside(ranked: RankedDocument, field: str) -> list[str]:
+    """The words of the task in a field; the body may have others that start alike."""
+    words = ranked.matched[field]
+    return ranked.beside(words) if field == "body" else list(words)
 
 
 def _behind(ranked: RankedDocument, answer: Which) -> RankedDocument | None:
@@ -283,17 +296,26 @@ def _is_first(expectation: Expectation) -> bool:
 
 
 def _advice(expectation: Expectation) -> list[str]:
-    lines = []
+    lines, own = [], expectation.own
+    if expectation.misspelt:
+        pairs = [f"{word} ({meant})" for word, meant in expectation.misspelt.items()]
+        lines.append(f"probably misspelt, so they match no description: {', '.join(pairs)}")
     if expectation.missing:
         lines.append(f"words of the task that it lacks: {', '.join(expectation.missing[:12])}")
+    if expectation.only_in_body and own is not None:
+        words = ", ".join(own.beside(expectation.only_in_body)[:12])
+        lines.append(f"words of the task that only its body has: {words}")
     if expectation.would_win:
         words = ", ".join(expectation.would_win)
         lines.append(f"it would be first and fire with these in its description: {words}")
-    elif expectation.missing and expectation.own is not None and expectation.is_in_reach:
+    elif _lacks(expectation) and own is not None and expectation.is_in_reach:
         gain = "make it first" if expectation.place != 1 else "let it fire"
         lines.append(f"these words in its description would not {gain}")
         if expectation.lost_to is not None:
-            lines.append(
-                f"next: narrow the description of '{expectation.lost_to.label([expectation.own])}'"
-            )
+            first = expectation.lost_to.label([own])
+            lines.append(f"if the task is not for '{first}', narrow that skill's description")
     return lines
+
+
+def _lacks(expectation: Expectation) -> bool:
+    return bool(expectation.missing or expectation.only_in_body)

@@ -1,6 +1,7 @@
 """Did you mean …?"""
 
 from collections.abc import Iterable
+from string import ascii_lowercase
 
 from metier.core.text import counted
 
@@ -17,6 +18,18 @@ def nearest(wanted: str, known: Iterable[str], *, likeness: float = 0.6) -> str:
     if len(wanted) > _LONGEST:
         return ""
     return next(iter(get_close_matches(wanted, list(known), n=1, cutoff=likeness)), "")
+
+
+def slips(word: str) -> list[str]:
+    """All words with one letter of `word` missing, added, wrong or swapped with the next."""
+    parts = [(word[:at], word[at:]) for at in range(len(word) + 1)]
+    missing = [f"{left}{letter}{right}" for left, right in parts for letter in ascii_lowercase]
+    swapped = [f"{left}{right[1]}{right[0]}{right[2:]}" for left, right in parts if right[1:]]
+    wrong = [
+        f"{left}{letter}{right[1:]}" for left, right in parts if right for letter in ascii_lowercase
+    ]
+    added = [f"{left}{right[1:]}" for left, right in parts if right]
+    return [one for one in dict.fromkeys([*swapped, *missing, *wrong, *added]) if one != word]
 
 
 def did_you_mean(wanted: str, known: Iterable[str], otherwise: str = "") -> str:

@@ -115,6 +115,10 @@ class WordTable:
                     return found
         return None
 
+    def has(self, word: str) -> bool:
+        """Whether it has exactly this form of a word."""
+        return len(word) <= _LONGEST_WORD and self._exactly(word) is not None
+
     def _exactly(self, word: str) -> int | None:
         wanted = word.encode()
         starts, words = self._starts, self._words

@@ -1,6 +1,6 @@
 """Which words of a task a skill has, field by field."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from metier.core.clauses import split_clauses
@@ -63,6 +63,16 @@ class MatchedWords(Explanation):
         return {field: words for field, words in found.items() if words}
 
     @cached_property
+    def spelled(self) -> Mapping[str, str]:  # type: ignore[override]  # cached
+        body, found = self._one.document.body, {}
+        for term, word in self._spelled.items():
+            if word in self.matched.get("body", ()):
+                other = _other_word(body, searched(word, term), term)
+                if other not in ("", word.lower()):
+                    found[word] = other
+        return found
+
+    @cached_property
     def against(self) -> Sequence[str]:  # type: ignore[override]  # cached
         return self._words_in(split_clauses(self._texts.about).against)
 
@@ -83,6 +93,23 @@ class MatchedWords(Explanation):
         spelled = [_readable(term, written.get(term, term)) for term in found]
         spelled = [word for word in spelled if word and word.casefold() not in _FILLERS]
         return list({word.casefold(): word for word in reversed(spelled)}.values())[::-1]
+
+
+def _other_word(body: str, form: str, term: str) -> str:
+    """The first word of a body that starts with `form`; empty if one of them is the term's own."""
+    if not form.startswith(" "):
+        return ""
+    found = [body[at + 1 : body.find(" ", at + 1)] for at in _places(body, form)]
+    if any(term in parts_of(word).terms for word in found):
+        return ""
+    return found[0] if found else ""
+
+
+def _places(text: str, form: str) -> Iterator[int]:
+    at = text.find(form)
+    while at >= 0:
+        yield at
+        at = text.find(form, at + 1)
 
 
 def _readable(term: str, written: str) -> str:

@@ -23,6 +23,7 @@ from metier.flow.candidate_pools import SinglePool, shown_pool, words_of
 from metier.flow.edited import EditedPool
 from metier.flow.hook_hosts import check_host
 from metier.flow.matched_words import MatchedWords
+from metier.flow.misspelt import misspelt_words
 from metier.hosts import HOOKED, honours_the_switch, host_bit, nameable_to
 from metier.index.cached_pools import CachedPool
 from metier.index.documents import document_issues, select_rows, unread_note
@@ -33,6 +34,7 @@ from metier.values.agents import STANDARD, AgentMatch, AgentProfile
 from metier.values.rows import Row
 from metier.values.selection import Injection
 from metier.values.settings_tables import CapabilitiesConfig
+from metier.values.trust import NOT_IN_PROMPTS
 from metier.values.which import BUILT_IN, Expectation, RankedDocument, ShownText, Which
 
 if TYPE_CHECKING:
@@ -88,8 +90,7 @@ def _unread(store: Store, skills: Sequence[RankedDocument]) -> list[str]:
 
 def _untrusted_notes(named: Sequence[RankedDocument]) -> list[str]:
     names = ", ".join(f"'{one.label(named)}'" for one in named if one.origin == "untrusted")
-    why = "of this workspace until you trust it: metier trust"
-    return [f"hooks do not name {names} {why}"] if names else []
+    return [f"{NOT_IN_PROMPTS}, so they do not name {names}: metier trust"] if names else []
 
 
 def _changed_notes(store: Store, named: Sequence[RankedDocument]) -> list[str]:
@@ -266,7 +267,8 @@ class SkillFinder:
         )
         ranked = self._ranked[place - 1 : place] if place else self._alone(row)
         own = self._explained(ranked[0], row) if ranked else None
-        missing = self._missing(row) if own is not None else []
+        lacking, misspelt = self._lacking(row) if own is not None else ([], {})
+        in_body = [] if own is None else list(map(str.lower, own.matched.get("body", ())))
         lost_to = first[0] if first and place != 1 else None
         is_first = own is not None and own.fires and place == 1
         name = row.handle or row.path.split("/")[-2:][0]
@@ -279,8 +281,12 @@ class SkillFinder:
             place=place,
             fires=own is not None and own.fires,
             reasons=reasons if reasons and own is None else figures,
-            missing=missing,
-            would_win=self._winning(row) if can_win and not is_first else [],
+            missing=[word for word in lacking if word not in in_body],
+            only_in_body=[word for word in lacking if word in in_body],
+            misspelt={word: own.spelled.get(word, meant) for word, meant in misspelt.items()}
+            if own is not None
+            else {},
+            would_win=self._winning(row, lacking) if can_win and not is_first else [],
             is_in_reach=can_win,
             lost_to=lost_to,
             own=own,
@@ -338,6 +344,13 @@ class SkillFinder:
             return ["the task has no words that could match"]
         if own is None:
             return ["it is not ranked"]
+        shown = own.shown
+        if shown is not None and not shown.text and not own.fires:
+            listing = f"metier listing --host {self._question.host}"
+            return [
+                f"{self._question.host} shows {shown.extent}: {shown.why}",
+                f"next: {listing} says what to shorten or to switch off",
+            ]
         found = []
         threshold = self._threshold
         if own.evidence < threshold:
@@ -350,8 +363,8 @@ class SkillFinder:
             found.append(why or "one matching word is too little")
         elif index > self._most:
             found.append(f"it fires, but only the first {self._most} are named")
-        if own.shown is not None and own.shown.why:
-            found.append(f"{self._question.host} shows {own.shown.extent}: {own.shown.why}")
+        if shown is not None and shown.why:
+            found.append(f"{self._question.host} shows {shown.extent}: {shown.why}")
         if own.against:
             found.append(f"it says that it is not for: {', '.join(own.against)}")
         if not index and not is_out:
@@ -368,30 +381,37 @@ class SkillFinder:
         shown = self._shown.texts.get(row.path) if self._shown else None
         return None if shown is None or shown.state == "whole" else shown
 
-    def _missing(self, row: Row) -> list[str]:
-        """The words of the task that a skill lacks, the rarest first."""
+    def _lacking(self, row: Row) -> tuple[list[str], dict[str, str]]:
+        """The words of the task that a skill lacks outside its body, the rarest first.
+
+        Those that are probably misspelt are apart, with what they mean.
+        """
         stored = self._store.rows(
             "SELECT terms FROM document JOIN ranked USING (key) WHERE path = ?", (row.path,)
         )
         cut = self._cut(row)
+        if cut is not None and not cut.text:
+            return [], {}
         terms = words_of(cut).weights if cut else stored[0][0].split() if stored else ()
         has = set(terms)
         known = self._terms.idf if self._terms else {}
         unknown = max(known.values(), default=0.0) + 1
         lacking = [term for term in self._task.counts if term not in has and term not in ASKING]
         lacking.sort(key=lambda term: (-known.get(term, unknown), term))
-        return list(dict.fromkeys(self._task.spelled[term].lower() for term in lacking))
+        found = dict.fromkeys(self._task.spelled[term].lower() for term in lacking)
+        misspelt = misspelt_words(found, has, self._pool)
+        return [word for word in found if word not in misspelt], misspelt
 
     def _encode(self, name: str, text: str) -> "Vector | None":
         """The vector of an edited skill, as the pool has them."""
         assert self._encoding is not None
         return self._encoding.vector(meant_text(name, text))
 
-    def _winning(self, row: Row) -> list[str]:
-        """The fewest of the missing words, rarest first, that make a skill fire as the first."""
+    def _winning(self, row: Row, lacking: Sequence[str]) -> list[str]:
+        """The fewest of the words that it lacks that make a skill fire as the first."""
         added: list[str] = []
         encode = self._encode if self._pool.encoded else None
-        for word in self._missing(row)[:MOST_WORDS_TO_ADD]:
+        for word in lacking[:MOST_WORDS_TO_ADD]:
             added.append(word)
             text = f"{' '.join(added)}. {row.routing_text}"
             try:

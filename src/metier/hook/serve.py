@@ -73,6 +73,16 @@ def serve(host: str) -> None:
         _forget_output()
 
 
+def told(host: str, prompt: str, folder: str, journal: Journal) -> tuple[str, str]:
+    """What a host's hook would tell its model now, and in which mode; no decision is kept."""
+    request = HookRequest({"cwd": folder, **({"prompt": prompt} if HOOKS[host][2] else {})})
+    workspace = find_workspace(folder)
+    journal.enter(workspace)
+    with ReadOnlyCatalog(journal.catalog) as catalog:
+        answer = _Answer(host, request, workspace, journal, catalog)
+        return answer.text(), answer.mode
+
+
 def _forget_output() -> None:
     """Drop unwritten output: Python would try again at exit, and fail loudly."""
     try:
@@ -145,7 +155,7 @@ class _Answer:
         self._journal = journal
         self._catalog = catalog
         self.settings = catalog.settings(request.agent)
-        self._mode = self._mode_now()
+        self.mode = self._mode_now()
         self._arm, self._scorer = self._chosen_scorer()
         self._cards: list[ConsideredCard] = []
         self._skills: list[Suggestion] = []
@@ -201,7 +211,7 @@ class _Answer:
 
     def text(self) -> str:
         """The text to inject; may be empty."""
-        if self._mode == "off" or not self.settings:
+        if self.mode == "off" or not self.settings:
             return ""
         messages = self._request.messages(self.settings["recentMessages"])
         self._cards = choose_cards(
@@ -220,12 +230,12 @@ class _Answer:
             self._skills = self._used_before(suggestions)
         text = self._composed()
         session = self._request.session_type
-        is_soft = self._mode == "soft" and session in self.settings["softSessionTypes"]
-        if self._mode == "on" or is_soft:
+        is_soft = self.mode == "soft" and session in self.settings["softSessionTypes"]
+        if self.mode == "on" or is_soft:
             return text
         considered: list[ConsideredCard | Suggestion] = [*self._cards, *self._skills]
         for one in considered:
-            one.outcome = self._mode if one.outcome == "injected" else one.outcome
+            one.outcome = self.mode if one.outcome == "injected" else one.outcome
         return ""
 
     def _used_before(self, most: int) -> list[Suggestion]:
@@ -303,7 +313,7 @@ class _Answer:
             event=self._request.event,
             session=self._journal.session_hash(session) if session else "",
             session_type=self._request.session_type,
-            mode=self._mode,
+            mode=self.mode,
             scorer=self._scorer,
             arm=self._arm,
             cards=[one.as_row() for one in [*injected, *others[:_PASSED_OVER]]],

@@ -198,6 +198,8 @@ class Listing(NamedTuple):
     """Settings that change the budget."""
     fraction_setting: str = ""
     """The setting that changes `fraction`; empty for none."""
+    fraction_file: str = ""
+    """The user's settings file with it."""
     computed_by: str | Rule = ""
     """The rule that computes it: a rule of `metier.listing` by name, or the host's own."""
     sent: SentListing | None = None

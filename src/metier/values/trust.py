@@ -12,6 +12,9 @@ ALWAYS, ON_FIRST_USE, ASK, NEVER = LEVELS = ("always", "on-first-use", "ask", "n
 HELD, BLOCKED = "unreviewed", "blocked"
 """Reasons of exclusion: until its user reviews the skill; by its source."""
 
+NOT_IN_PROMPTS = "hooks may not use the text of this workspace yet"
+"""Said where a user has not let a workspace speak, whether or not its powers are trusted."""
+
 
 class Consent(NamedTuple):
     tool: str

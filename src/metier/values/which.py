@@ -50,6 +50,8 @@ class Explanation:
     """Words of the task that it says it is not for."""
     related: Sequence[str] = ()
     """Its words that are related to words of the task."""
+    spelled: Mapping[str, str] = {}
+    """Word of the task → the other word that its body has instead, if they start alike."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +101,15 @@ class RankedDocument:
         """Its words that are related to words of the task."""
         return self.explanation.related
 
+    @property
+    def spelled(self) -> Mapping[str, str]:
+        """Word of the task → the other word that its body has instead, if they start alike."""
+        return self.explanation.spelled
+
+    def beside(self, words: Iterable[str]) -> list[str]:
+        """Words of the task, each with what its body has instead."""
+        return [f"{one} ({self.spelled[one]})" if one in self.spelled else one for one in words]
+
     def to_json(self) -> dict[str, Any]:
         shown = {} if self.shown is None else {"shown": self.shown.to_json()}
         return {
@@ -114,6 +125,7 @@ class RankedDocument:
             "matched": {field: list(words) for field, words in self.matched.items()},
             "against": list(self.against),
             "related": list(self.related),
+            "spelled": dict(self.spelled),
             "origin": self.origin,
             **shown,
         }
@@ -174,7 +186,11 @@ class Expectation:
     fires: bool
     reasons: Sequence[str]
     missing: Sequence[str] = ()
-    """Words of the task that its name, description and examples lack, the rarest first."""
+    """Words of the task that it lacks, the rarest first."""
+    only_in_body: Sequence[str] = ()
+    """Words of the task that its body has, but not its name, description or examples."""
+    misspelt: Mapping[str, str] = field(default_factory=dict)
+    """Words of the task that no description has → the known words that they probably mean."""
     would_win: Sequence[str] = ()
     """Words that make it first when its description has them; empty if none do."""
     is_in_reach: bool = True
@@ -189,6 +205,8 @@ class Expectation:
             "fires": self.fires,
             "reasons": list(self.reasons),
             "missing": list(self.missing),
+            "onlyInBody": list(self.only_in_body),
+            "misspelt": dict(self.misspelt),
             "wouldWin": list(self.would_win),
             "lostTo": self.lost_to.name if self.lost_to else None,
             "own": self.own.to_json() if self.own else None,

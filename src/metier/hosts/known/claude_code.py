@@ -214,6 +214,7 @@ HOST = Host(
             "SLASH_COMMAND_TOOL_CHAR_BUDGET",
         ),
         fraction_setting=_FRACTION_SETTING,
+        fraction_file=f"~/{_SETTINGS}",
         computed_by="claude-code",
         sent=SentListing(
             "skills are available for use with the Skill tool:\n\n",

@@ -116,6 +116,7 @@ def _plan(found: HostListing, plan: Sequence[Edit], wish: str) -> dict[str, Any]
         "how": switch_of(found.host),
         "fraction": needed_fraction(found),
         "fractionSetting": facts.fraction_setting if facts is not None else "",
+        "fractionFile": facts.fraction_file if facts is not None else "",
     }
 
 

@@ -56,7 +56,10 @@ def _skill(ranked: RankedDocument, found: Which) -> dict[str, Any]:
         "parts": dict(ranked.parts),
         "isNamed": found.is_named(ranked),
         "why": _why(ranked, found, found.is_named(ranked)),
-        "matched": {field: list(words) for field, words in ranked.matched.items()},
+        "matched": {
+            field: ranked.beside(words) if field == "body" else list(words)
+            for field, words in ranked.matched.items()
+        },
         "related": list(ranked.related),
         "against": list(ranked.against),
         "text": marked_words(text, _stems(words), _stems(ranked.related)),
