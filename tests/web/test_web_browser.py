@@ -45,7 +45,12 @@ QUERIES = {
     "listing": ["", "?host=claude-code&context=9000&plan=show", "?host=codex&plan=try"],
     "overlap": ["", "?least=40", "?near=release-notes"],
     "usage": ["", "?read=1&prompts=1&used=never"],
-    "which": ["", "?task=write+release+notes&expect=changelog", "?task=hostile+alert+script"],
+    "which": [
+        "",
+        "?task=write+release+notes&expect=changelog",
+        "?task=write+notes&expect=rel",
+        "?task=hostile+alert+script",
+    ],
     "catalog": ["", "?search=release&kind=skill", "?size=5&page=2", "?search=alert"],
 }
 """What to ask of pages that show little without a query."""
@@ -191,18 +196,28 @@ def test_a_click_on_a_link_goes_on_although_it_leaves_a_changed_field(watched: W
 def test_an_unknown_name_is_told_beside_the_form_and_can_be_corrected(opened: Opened) -> None:
     context = opened.context(base_url=opened.url)
     page = context.new_page()
-    for address, field in (
-        ("/which?task=write+release+notes", "Make this one win"),
-        ("/resolve?require=web-search", "For this skill"),
-    ):
-        page.goto(address)
-        page.get_by_label(field).fill("nobody")
-        page.get_by_label(field).press("Tab")
-        page.locator("#answer .banner", has_text="no skill is called 'nobody'").wait_for()
-        page.get_by_label(field).fill("release-notes")
-        page.get_by_label(field).press("Tab")
-        page.locator("#answer .verdict").wait_for()
+    page.goto("/resolve?require=web-search")
+    page.get_by_label("For this skill").fill("nobody")
+    page.get_by_label("For this skill").press("Tab")
+    page.locator("#answer .banner", has_text="no skill is called 'nobody'").wait_for()
+    page.get_by_label("For this skill").fill("release-notes")
+    page.get_by_label("For this skill").press("Tab")
+    page.locator("#answer .verdict").wait_for()
     context.close()
+
+
+def test_an_unknown_skill_leaves_the_answer_and_a_link_fills_the_field(watched: Watched) -> None:
+    page = watched.page
+    page.goto("/which?task=write+release+notes")
+    field = page.get_by_label("Make this one win")
+    field.fill("rele")
+    field.press("Tab")
+    page.locator("#unknown", has_text="No skill is called 'rele'").wait_for()
+    assert page.locator("#answer .ranking li").count() > 0
+    page.locator("#unknown").get_by_role("link", name="release-notes").click()
+    page.get_by_role("heading", name="How to make release-notes win").wait_for()
+    assert field.input_value() == "release-notes"
+    assert page.locator("#unknown").inner_text() == ""
 
 
 def test_filters_are_folded_on_a_narrow_window(opened: Opened) -> None:
@@ -276,7 +291,7 @@ def test_a_report_is_stored_decided_and_recomputed(watched: Watched) -> None:
     page.get_by_label("Capability 1").fill("web-search")
     page.get_by_label("Capability 2").fill("nothing-has-this")
     page.get_by_role("button", name="Resolve", exact=True).click()
-    page.locator("#answer .badge", has_text="pending-decision").wait_for()
+    page.locator("#answer .badge", has_text="decision needed").wait_for()
     page.get_by_role("button", name="store the report").click()
     page.get_by_role("button", name="continue-with-partial").click()
     page.locator(".verdict .badge", has_text="continued-partial").wait_for()

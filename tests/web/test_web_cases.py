@@ -13,7 +13,11 @@ def test_a_prompt_is_added_to_the_evaluation_cases_once(workspace: Workspace) ->
         for _ in range(2):
             found = site.post("/do/case", task="write the notes", skill="changelog")
             assert found.status_code == 303
-            assert found.headers["location"].startswith("/which?task=write+the+notes")
+            to = found.headers["location"]
+            assert to == "/which?task=write+the+notes&expect=changelog&added=changelog#case"
+        page = site.page(to.partition("#")[0])
+        assert 'id="case"' in page
+        assert "</span> to <code>evals/cases.yaml</code>: for “write the notes”" in page
         assert site.post("/do/case", task="thanks", skill="").status_code == 303
     written = yaml.safe_load((workspace.root / "evals" / "cases.yaml").read_text())
     assert written == {

@@ -141,6 +141,16 @@ def test_pages_that_answer_say_that_they_need_the_inspector(
     assert "Prompts and tasks of users are left out" in text
 
 
+def test_a_document_is_exported_once_and_links_to_what_is_not_are_disabled(
+    filled: Workspace, tmp_path: Path
+) -> None:
+    export(filled, tmp_path / "out")
+    [page] = [one for one in (tmp_path / "out").glob("document-*") if "skill-1" in one.name]
+    assert '<a role="link" aria-disabled="true">Show it on the map</a>' in page.read_text()
+    [kind] = (tmp_path / "out").glob("catalog-skill-*.html")
+    assert re.search('<a role="link" aria-disabled="true"><span>active', kind.read_text())
+
+
 def test_json_twins_are_exported_too(filled: Workspace, tmp_path: Path) -> None:
     export(filled, tmp_path / "out")
     found = json.loads((tmp_path / "out" / "overlap.json").read_text())
@@ -262,6 +272,12 @@ def test_what_users_asked_is_left_out() -> None:
     [
         ("/catalog?page=2", (Address("catalog", (("page", "2"),)), False)),
         ("/overlap.json", (Address("overlap"), True)),
+        (
+            "/catalog?kind=skill&page=2",
+            (Address("catalog", (("kind", "skill"), ("page", "2"))), False),
+        ),
+        ("/catalog?kind=skill&state=active", None),
+        ("/catalog?kind=skill&kind=agent", None),
         ("/catalog?sort=-name", None),
         ("/which?task=x", None),
         ("/document.json?id=x", None),

@@ -142,6 +142,20 @@ def test_among_very_many_only_those_in_clusters_have_names(
     assert "<title>rotate-a</title>" in page
 
 
+def test_the_strongest_pairs_have_names_on_a_map_of_many(
+    site: Inspected, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pictures_map, "_MOST_NAMES", 3)
+    workspace.skill("tea-a", "Brew green tea in a porcelain pot before breakfast.")
+    workspace.skill("tea-b", "Brew green tea in a porcelain pot after breakfast.")
+    with inspected(workspace.root) as made:
+        page = made.page("/overlap")
+        names = re.findall(r'<text class="name"[^>]*>([^<]*)', page)
+        assert sorted(names) == ["tea-a", "tea-b"]
+        assert made.json("/overlap.json")["names"] == sorted([*TEXTS, "tea-a", "tea-b"])
+        assert '<a class="mono" href="/document?kind=skill&amp;id=haiku">haiku</a>' in page
+
+
 def test_a_box_keeps_the_proportions_and_stays_on_the_map() -> None:
     for x, y in ((0.0, 0.0), (WIDTH, HEIGHT), (500.0, 300.0)):
         box = Box.around([Point("a", "a", x, y, 0), Point("b", "b", x, y, 0)])

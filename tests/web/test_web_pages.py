@@ -11,15 +11,18 @@ import pytest
 from conftest import Workspace
 from mcp_served import example, own_home
 from metier.catalog import Catalog
-from metier.errors import StoreError
+from metier.errors import REFRESH_HINT, RUNS_HINT, StoreError
 from metier.flow.usage_kept import kept_with
 from metier.flow.usage_sessions import SessionUse
 from metier.hosts.events import Fired
 from metier.storage.places import state_room
+from metier.values.overlap import Collision, Edit, OverlapPair
 from metier.web.app import all_actions, all_pages
 from metier.web.marking import marked_words
+from metier.web.pages import competing
 from metier.web.pictures import Part, columns, stacked
 from metier.web.query import Query, address
+from metier.web.words import in_browser
 from web_served import Inspected, inspected
 
 QUERIES = {
@@ -196,11 +199,50 @@ def test_which_without_a_prompt_is_an_empty_form(site: Inspected) -> None:
     assert site.json("/which.json")["answer"] is None
 
 
-def test_which_rejects_an_unknown_host_and_skill(site: Inspected) -> None:
+def test_which_rejects_an_unknown_host(site: Inspected) -> None:
     assert site.json("/which.json", 400, task="x", host="nobody")["error"]["code"] == "USAGE"
-    assert (
-        site.json("/which.json", 404, task="x y", expect="nobody")["error"]["code"] == "NOT_FOUND"
-    )
+
+
+@pytest.mark.parametrize("typed", ["rele", "Release Notes", "release-nots"])
+def test_which_answers_without_a_skill_that_is_unknown_and_names_the_nearest(
+    site: Inspected, typed: str
+) -> None:
+    task = "write release notes"
+    found = site.json("/which.json", task=task, expect=typed)
+    assert found["answer"] == site.json("/which.json", task=task)["answer"]
+    assert found["unknown"]["near"] == ["release-notes"]
+    text = site.page("/which", task=task, expect=typed)
+    assert f"No skill is called &#39;{typed}&#39;. Nearest: <a" in text
+    assert 'href="/which?task=write+release+notes&amp;expect=release-notes"' in text
+    assert f'name="expect" value="{typed}"' in text
+    assert 'data-copy="metier which -- &#39;write' in text
+    assert site.json("/which.json", task=task, expect="release-notes")["unknown"] is None
+
+
+@pytest.mark.parametrize("path", ["/which?task=x+y&expect=zz9", "/document?id=zz9", "/run?id=zz9"])
+def test_hints_are_for_a_browser(site: Inspected, path: str) -> None:
+    text = site.client.get(path).text
+    assert "zz9&#39;" in text
+    assert "lists all" in text
+    assert "Python" not in text
+    assert "metier list skills" not in text
+
+
+@pytest.mark.parametrize(
+    ("hint", "expected"),
+    [
+        (REFRESH_HINT, "the button Refresh reads the documents again"),
+        (RUNS_HINT, "the page Runs lists all"),
+        (
+            "metier list skills (Python: catalog.names('skill'))",
+            "the page Catalog lists all skills",
+        ),
+        ("name a capability with -r (Python: requires=[…])", "name a capability in the form"),
+        ("metier trust", "metier trust"),
+    ],
+)
+def test_a_hint_names_pages_instead_of_commands(hint: str, expected: str) -> None:
+    assert in_browser(hint) == expected
 
 
 # Catalog
@@ -479,3 +521,45 @@ def test_a_skill_is_compared_with_all_others(workspace: Workspace) -> None:
         assert "announce" in made.page("/competing", id="notes")
         assert "No skill overlaps" in made.page("/competing", id="sql")
         assert made.json("/competing.json", 400)["error"]["code"] == "USAGE"
+
+
+def test_competing_skills_are_shown_with_what_separates_them(workspace: Workspace) -> None:
+    text = "Write release notes for customers"
+    for name in ("notes", "announce"):
+        workspace.skill(name, f"{text}.")
+    workspace.skill("digest", f"{text} as a weekly digest of the changelog.")
+    with inspected(workspace.root) as made:
+        found = made.json("/competing.json", id="digest", least="30")
+        page = made.page("/competing", id="digest", least="30")
+        assert f"--at-least={found['least']:g} --limit=5" in page
+    assert found["least"] == 0.3
+    assert found["pairs"]
+    for pair in found["pairs"]:
+        assert pair["advice"]
+        assert pair["advice"] in page
+        for edit in pair["edits"]:
+            assert f"In <code>{edit['skill']}</code>" in page
+
+
+def test_it_is_said_if_no_small_edit_separates_two_skills() -> None:
+    ahead = Collision(task="x", skill="a", rival="b", is_ahead=True)
+    edit = Edit(skill="a", add=["word"])
+
+    def advice(**more: Any) -> str:
+        figures: Any = {"overlap": 0.9, "words": 0.9, "meaning": 0.9, "shared": []}
+        pair = OverlapPair(first="a", second="b", paths=("a", "b"), **figures, **more)
+        return competing.advice_of(pair)
+
+    assert advice() == "No task of theirs collides."
+    merge = "No small edit separates them: merge them, or rewrite one."
+    assert advice(collisions=[ahead]) == merge
+    assert advice(collisions=[ahead], edits=[edit], separates=True) == "To separate them:"
+
+
+def test_a_document_says_that_its_file_is_not_utf8(workspace: Workspace) -> None:
+    front = "---\nname: latin\ndescription: Pr\xfcft Rechnungen auf Fehler.\n---\n"
+    workspace.write("skills/latin/SKILL.md", f"{front}Pr\xfcft die Rechnung.\n".encode("latin-1"))
+    workspace.skill("plain")
+    with inspected(workspace.root) as made:
+        assert "The file is not UTF-8" in made.page("/document", id="latin")
+        assert "The file is not UTF-8" not in made.page("/document", id="plain")

@@ -18,6 +18,7 @@ from metier.web.pasted import MOST, Pasted
 from metier.web.pictures_resolve import score_bar
 from metier.web.query import address
 from metier.web.question import Question
+from metier.web.spec_words import in_words
 from web_served import Inspected, inspected
 
 ASKED: dict[str, Any] = {"require": "web-search,summarization"}
@@ -77,6 +78,45 @@ def test_resolve_ranks_candidates_by_stacked_parts_and_shows_penalties_and_gates
     assert 'class="lost"' in text
     assert "inflation −0.15" in text
     assert "metier resolve --require=web-search --require=summarization" in text
+
+
+def test_words_come_first_and_the_terms_of_the_specification_after(site: Inspected) -> None:
+    text = site.page("/resolve", require="nothing-has-it,web-search")
+    assert '<span class="badge warn">decision needed</span>' in text
+    assert "decision needed (what is missing may be emulated)" in text
+    assert '<span class="term">pending-decision, offer-emulation</span>' in text
+    assert "is below the required 0.60" in text
+    assert "--policy" not in text.partition('<div id="answer"')[2].partition("<h2")[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "terms"),
+    [
+        (
+            "S_contract 0.25 is below min-contract-score 0.30",
+            "contract score 0.25 is below the required 0.30",
+            "S_contract, min-contract-score",
+        ),
+        (
+            "S_total_final 0.4 is below the min-total-score 0.50 that it sets itself",
+            "final score 0.4 is below the 0.50 that it sets itself",
+            "S_total_final, min-total-score",
+        ),
+        (
+            "below min-contract-score 0.30",
+            "below the required contract score of 0.30",
+            "min-contract-score",
+        ),
+        (
+            "runtime-incompatible: it does not list codex",
+            "made for other runtimes: it does not list codex",
+            "runtime-incompatible",
+        ),
+        ("web-cache (fuzzy: web-searching)", "web-cache (fuzzy: web-searching)", ""),
+    ],
+)
+def test_terms_of_the_specification_are_said_in_words(text: str, words: str, terms: str) -> None:
+    assert in_words(text) == (words, terms)
 
 
 def test_the_matrix_has_a_cell_for_each_capability_and_candidate(site: Inspected) -> None:
@@ -309,6 +349,15 @@ def test_inject_shows_the_exact_text_by_document(site: Inspected) -> None:
     text = site.page("/inject", **asked)
     assert "metier inject &#39;--task=review this pull request" in text
     assert 'aria-label="tokens of 10000: abilities' in text
+
+
+def test_inject_leads_to_which_for_skills(workspace: Workspace) -> None:
+    workspace.skill("notes", "Write release notes")
+    with inspected(workspace.root) as made:
+        text = made.page("/inject", task="write release notes")
+    assert "Nothing is injected." in text
+    assert "no ability and no card was left out" in text
+    assert 'For skills: <a href="/which?task=write+release+notes">' in text
 
 
 def test_inject_says_what_was_left_out_and_why(site: Inspected) -> None:

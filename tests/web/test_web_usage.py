@@ -1,5 +1,6 @@
 """Usage and evals: what fired, what hooks decided and whether that was right, how evals went."""
 
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ from flow.decisions import decision, injecting, text_of
 from metier.config import Config
 from metier.flow.eval_history import Remembered, keep
 from metier.flow.hook_log import read_decisions
+from metier.flow.usage import FEW_SESSIONS
 from metier.flow.usage_kept import kept_with
 from metier.flow.usage_seen import firings_by_day, outcomes_of
 from metier.flow.usage_sessions import SessionUse
@@ -71,6 +73,23 @@ def test_stored_counts_say_what_fired_and_what_never_did(
     [never] = site.json("/usage.json", used="never")["skills"]["rows"]
     assert never["name"] == "poems"
     assert "metier usage" in site.page("/usage")
+
+
+def test_what_never_fired_is_unknown_without_enough_sessions(
+    site: Inspected, workspace: Workspace
+) -> None:
+    def tiles() -> list[str]:
+        found = re.findall(
+            r'class="figure">([^<]*)</span><span class="what">([^<]*)', site.page("/usage")
+        )
+        return [" ".join(one) for one in found[1:3]]
+
+    assert tiles() == ["– skills fired", "– skills never fired"]
+    room = room_of(workspace)
+    kept_with(room, [use("a", ("forms", time.time()))])
+    assert tiles() == ["1 skills fired", "– skills never fired: too few sessions"]
+    kept_with(room, [use(str(number), ("forms", time.time())) for number in range(FEW_SESSIONS)])
+    assert tiles() == ["1 skills fired", "1 skills never fired"]
 
 
 def test_firings_are_counted_by_day() -> None:

@@ -30,6 +30,7 @@ from metier.web.query import Query, address
 from metier.web.rendering import PlainJson, html
 from metier.web.run_thread import RunThread
 from metier.web.security import CSRF, ENTER, Guard, Sessions, read_form
+from metier.web.words import in_browser
 
 log = logging.getLogger("metier.web")
 HOME = "overview"
@@ -182,8 +183,7 @@ class Inspector:
 
     def _shown_error(self, error: MetierError) -> Data:
         """What is shown of an error: without the values of secrets, like every page."""
-        fields = ("code", "message", "where", "hint")
-        return self._reading.redactor.value({name: getattr(error, name) for name in fields})
+        return self._reading.redactor.value(shown_error(error))
 
     # Changes
 
@@ -282,6 +282,12 @@ def query_of(request: Request) -> Query:
         return Query(parse_qsl(raw, keep_blank_values=True, max_num_fields=_MOST_FIELDS))
     except ValueError:
         raise UsageError("the address has too many parameters") from None
+
+
+def shown_error(error: MetierError) -> dict[str, str]:
+    """An error with a hint that helps in a browser."""
+    hint = in_browser(error.hint)
+    return {"code": error.code, "message": error.message, "where": error.where, "hint": hint}
 
 
 async def _to_home(_: Request) -> Response:

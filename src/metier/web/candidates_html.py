@@ -7,6 +7,7 @@ from markupsafe import Markup
 
 from metier.web.pictures_resolve import score_bar
 from metier.web.query import Query, address
+from metier.web.spec_words import GATES, in_words
 from metier.web.table_html import text_html
 from metier.web.words import cut
 
@@ -27,7 +28,7 @@ def _item(row: Shown, query: Query) -> str:
         f"<li{mark}>{_line(row, figures)}{picture}"
         f'<p class="small sums">{_sums(row, figures)}</p>'
         f'<p class="small gates">{"".join(map(_gate, row["gates"]))}</p>'
-        f'<p class="small">{text_html(cut(row["verdict"], _LONGEST_TEXT))}</p>'
+        f'<p class="small">{said_html(row["verdict"])}</p>'
         f"{_tie_break(row)}{_changes(row)}</li>"
     )
 
@@ -73,7 +74,8 @@ def _gate(gate: Shown) -> str:
     own = ' <span class="soft">(its own)</span>' if gate["own"] else ""
     return (
         f'<span class="gate {kind}"><span aria-hidden="true">{sign}</span> '
-        f"{text_html(gate['name'])} {gate['value']:.2f} {compared} {gate['limit']:.2f}{own}</span>"
+        f"{GATES[gate['name']]} {gate['value']:.2f} {compared} {gate['limit']:.2f}{own}"
+        f' <span class="term">{gate["name"]}</span></span>'
     )
 
 
@@ -81,8 +83,15 @@ def _tie_break(row: Shown) -> str:
     if not row["tieBreak"]:
         return ""
     badge = '<span class="badge warn">tie-break</span> ' if row["isTie"] else ""
-    return f'<p class="small soft">{badge}Ranked {text_html(cut(row["tieBreak"], 300))}</p>'
+    return f'<p class="small soft">{badge}Ranked {said_html(row["tieBreak"])}</p>'
 
 
 def _changes(row: Shown) -> str:
-    return "".join(f'<p class="small soft">{text_html(text)}</p>' for text in row["changes"])
+    return "".join(f'<p class="small soft">{said_html(one)}</p>' for one in row["changes"])
+
+
+def said_html(text: str) -> Markup:
+    """A text in words, and beside it the terms of the specification."""
+    said = in_words(cut(text, _LONGEST_TEXT))
+    terms = f' <span class="term">{text_html(said.terms)}</span>' if said.terms else ""
+    return Markup(f"{text_html(said.text)}{terms}")

@@ -10,11 +10,13 @@ from typing import Any
 
 from markupsafe import Markup
 
+from metier.core.nearest import nearest_name
 from metier.web.page import View
 from metier.web.table_html import text_html
 from metier.web.words import count, cut
 
 _MOST_OFFERED = 1_000
+_MOST_NEAR = 5
 _OPEN = 4
 """How many are unfolded at first, besides those of which a value is chosen."""
 _LONGEST = 60
@@ -79,3 +81,16 @@ def offered_skills(view: View) -> Offered:
         return Offered(names if len(names) <= _MOST_OFFERED else [])
 
     return view.cached("skills", make)
+
+
+def near_names(wanted: str, names: Sequence[str]) -> list[str]:
+    """The names that have what was typed in them, else the most similar one."""
+    typed = _typed(wanted)
+    having = [name for name in names if typed in _typed(name)]
+    having.sort(key=lambda name: not _typed(name).startswith(typed))
+    return having[:_MOST_NEAR] or [*filter(None, [nearest_name(wanted, names)])]
+
+
+def _typed(name: str) -> str:
+    """As one types it: spaces and underscores are hyphens, too."""
+    return "-".join(name.casefold().replace("_", " ").split())

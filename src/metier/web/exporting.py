@@ -11,17 +11,19 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from html import escape
 from html.parser import HTMLParser
 from importlib.resources import files as package_files
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 from urllib.parse import parse_qsl, urlsplit
 
 from metier.catalog import Catalog
 from metier.core.coerce import mapping_of
 from metier.errors import MetierError, UsageError
 from metier.storage.places import user_home
-from metier.web.app import all_pages
+from metier.values.files import Kind
+from metier.web.app import all_pages, shown_error
 from metier.web.navigation import Navigation
 from metier.web.page import Data, Page
 from metier.web.query import Query
@@ -31,7 +33,7 @@ from metier.web.table import Table
 EXPORTED: Mapping[str, frozenset[str]] = {
     "overview": frozenset(),
     "which": frozenset(),
-    "catalog": frozenset({"kind", "state", "page"}),
+    "catalog": frozenset({"kind", "state", "source", "page"}),
     "document": frozenset({"kind", "id"}),
     "listing": frozenset({"host", "state"}),
     "overlap": frozenset({"near"}),
@@ -45,6 +47,8 @@ EXPORTED: Mapping[str, frozenset[str]] = {
     "usage": frozenset({"used", "verdict"}),
 }
 """Page → the parts of an address that links are followed with."""
+_FILTERS = frozenset({"kind", "state", "source"})
+"""Of the catalog; a page that has more than one is not exported, nor is its JSON."""
 _ASKING = ("which", "resolve", "inject")
 """Pages that answer what is typed: here they say that this needs the server."""
 _WITHOUT_JSON = ("document", *_ASKING)
@@ -91,6 +95,8 @@ def address_of(href: str) -> tuple[Address, bool] | None:
     is_known = not parts.netloc and parts.path.startswith("/") and page in EXPORTED
     if not is_known or not {key for key, _ in items} <= EXPORTED[page]:
         return None
+    if page == "catalog" and sum(key in _FILTERS for key, _ in items) > 1:
+        return None
     is_json = page != name
     return (Address(page, items), is_json) if page not in _WITHOUT_JSON or not is_json else None
 
@@ -103,6 +109,7 @@ class Exporter:
         self._with_prompts = with_prompts
         self._pages = {page.name: page for page in all_pages() if page.name in EXPORTED}
         self._navigation = Navigation(list(self._pages.values()))
+        self._documents: dict[Address, Address] = {}
 
     def files(self, on_progress: OnProgress | None = None) -> Iterator[tuple[str, bytes]]:
         """Names and contents; the pages of the sidebar and all that they lead to."""
@@ -115,7 +122,7 @@ class Exporter:
         while waiting:
             address = waiting.popleft()
             data, text = self._rendered(address)
-            rewritten = _Rewriter(text)
+            rewritten = _Rewriter(text, partial(self._target, address.page))
             yield address.file, self._shared(rewritten.html().encode("utf-8", "replace"))
             if address.page not in _WITHOUT_JSON:
                 yield address.json_file, self._shared(bytes(PlainJson(data).body))
@@ -126,6 +133,23 @@ class Exporter:
             if on_progress is not None:
                 on_progress(done, len(known))
         yield "index.html", _INDEX
+
+    def _target(self, page: str, to: Address) -> Address | None:
+        """The exported page for a link: each document is one, parts of the map only for the map."""
+        if to.page == "overlap" and to.items and page != to.page:
+            return None
+        if to.page == "document" and to not in self._documents:
+            self._documents[to] = self._document(to)
+        return self._documents.get(to, to)
+
+    def _document(self, to: Address) -> Address:
+        """The address of a document by its id, as it may have been named."""
+        asked = dict(to.items)
+        try:
+            row = self._catalog.row(cast(Kind, asked.get("kind", "skill")), asked.get("id", ""))
+        except MetierError:  # its page says why
+            return to
+        return Address("document", (("id", row.id), ("kind", row.kind)))
 
     def _shared(self, content: bytes) -> bytes:
         """A page without the places of this machine: folders begin with `.` and `~` instead."""
@@ -147,8 +171,7 @@ class Exporter:
         return data, environment().get_template(f"{page.name}.html").render(values)
 
     def _problem(self, error: MetierError) -> str:
-        told = {"code": error.code, "message": error.message, "hint": error.hint, "where": ""}
-        told = self._catalog.redactor.value(told)
+        told = self._catalog.redactor.value({**shown_error(error), "where": ""})
         values = {**self._around("overview"), "error": told, "status": "Not shown"}
         return environment().get_template("problem.html").render(values)
 
@@ -191,6 +214,8 @@ def _emptied(value: Any) -> Any:
     return type(value)() if isinstance(value, (str, list, dict)) else None
 
 
+_DISABLED = ['role="link"', 'aria-disabled="true"']
+"""A link to a page that is not exported."""
 _INDEX = (
     b'<!doctype html><html lang="en"><meta charset="utf-8"><title>metier</title>'
     b'<meta http-equiv="refresh" content="0; url=overview.html">'
@@ -201,8 +226,9 @@ _INDEX = (
 class _Rewriter(HTMLParser):
     """A page for a folder: links to other files, and nothing that needs the server."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, target: Callable[[Address], Address | None]) -> None:
         super().__init__(convert_charrefs=False)
+        self._target = target
         self.found: list[Address] = []
         self._out: list[str] = []
         self._skipped: list[str] = []
@@ -259,6 +285,7 @@ class _Rewriter(HTMLParser):
             if name in ("href", "src"):
                 value = self._link(value or "")
                 if not value:
+                    kept += _DISABLED if tag == "a" else []
                     continue
             if not name.startswith("hx-"):
                 kept.append(name if value is None else f'{name}="{escape(value)}"')
@@ -273,7 +300,9 @@ class _Rewriter(HTMLParser):
         found = address_of(href)
         if found is None:
             return ""
-        address, is_json = found
+        address, is_json = self._target(found[0]), found[1]
+        if address is None:
+            return ""
         fragment = urlsplit(href).fragment
         self.found.append(address)
         file = address.json_file if is_json else address.file

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from markupsafe import escape
 
-from metier.flow.overlap_map import HEIGHT, WIDTH, OverlapMap, Point
+from metier.flow.overlap_map import HEIGHT, WIDTH, Edge, OverlapMap, Point
 from metier.safety.escapes import visible
 from metier.web.pictures import TONES
 from metier.web.query import Query, address
@@ -17,6 +17,8 @@ _MOST_POINTS = 3_000
 """With more, those that compete with none are drawn as one line of dots, without names."""
 _MOST_CIRCLES = 60
 _MOST_NAMES = 60
+_MOST_PAIRS = 8
+"""The strongest pairs have names on the whole map, as far as there is room."""
 _LONGEST_NAME = 28
 _LETTER = 0.58
 """The width of a letter, as a part of its height."""
@@ -153,7 +155,20 @@ class MapPicture:
             for one in seen[:_MOST_NAMES]:
                 kind = "asked" if one.name == self.asked else "name"
                 writer.write(one.x, one.y - 7 * self.box.scale**0.75, one.name, kind)
+        else:
+            self._name_pairs(writer)
         return "".join(writer.drawn)
+
+    def _name_pairs(self, writer: "_Writer") -> None:
+        """The names of the strongest pairs that are in no cluster, one above and one below."""
+        alone = [edge for edge in self.found.edges if self._points_of(edge)[0].cluster < 0]
+        for edge in alone[:_MOST_PAIRS]:
+            upper, lower = sorted(self._points_of(edge), key=lambda one: one.y)
+            writer.write(upper.x, upper.y - 6, upper.name, "name")
+            writer.write(lower.x, lower.y + 6 + writer.size, lower.name, "name")
+
+    def _points_of(self, edge: Edge) -> tuple[Point, Point]:
+        return self.found.points[edge.first], self.found.points[edge.second]
 
     def _name_order(self, point: Point) -> tuple[bool, bool, bool, str]:
         """Names that are written first stay; others give way."""
@@ -198,20 +213,21 @@ class _Writer:
         self.box = box
         self.drawn: list[str] = []
         self._taken: list[tuple[float, float, float, float]] = []
-        self._size = 13 * box.scale
+        self.size = 13 * box.scale
 
     def write(
         self, x: float, y: float, text: str, kind: str, to: str = "", title: str = ""
     ) -> None:
         text = text if len(text) <= _LONGEST_NAME else f"{text[: _LONGEST_NAME - 1]}…"
-        half = len(text) * self._size * _LETTER / 2
+        half = len(text) * self.size * _LETTER / 2
         x = min(max(x, self.box.left + half), self.box.left + self.box.width - half)
-        y = max(y, self.box.top + self._size)
-        area = (x - half, y - self._size, x + half, y + self._size * 0.3)
+        lowest = self.box.top + self.box.height - self.size * 0.3
+        y = min(max(y, self.box.top + self.size), lowest)
+        area = (x - half, y - self.size, x + half, y + self.size * 0.3)
         if any(_cover(area, other) for other in self._taken):
             return
         self._taken.append(area)
-        where = f'x="{x:.1f}" y="{y:.1f}" font-size="{self._size:.2f}" text-anchor="middle"'
+        where = f'x="{x:.1f}" y="{y:.1f}" font-size="{self.size:.2f}" text-anchor="middle"'
         hint = f"<title>{_escaped(title)}</title>" if title else ""
         label = f'<text class="{kind}" {where}>{_escaped(text)}{hint}</text>'
         self.drawn.append(f'<a href="{escape(to)}">{label}</a>' if to else label)

@@ -57,5 +57,5 @@ def _words(row: Mapping[str, Any]) -> str:
 def _why(row: Mapping[str, Any], query: Query) -> str:
     if not row["why"]:
         return ""
-    to = text_html(address("which", query, expect=row["name"]))
+    to = text_html(address("which", query, expect=row["name"], added=None))
     return f'{text_html(row["why"])} · <a href="{to}">make this one win</a>'

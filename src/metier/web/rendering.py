@@ -12,7 +12,7 @@ from starlette.responses import HTMLResponse, JSONResponse
 from metier import __version__
 from metier.safety.escapes import escaped_json
 from metier.web import pictures, run_pictures
-from metier.web.candidates_html import candidates_html
+from metier.web.candidates_html import candidates_html, said_html
 from metier.web.injected_html import (
     abilities_html,
     gauge_html,
@@ -32,6 +32,7 @@ from metier.web.words import (
     cut,
     dollars,
     duration,
+    in_browser,
     moment,
     shown,
     tone,
@@ -62,7 +63,7 @@ def environment() -> jinja2.Environment:
         auto_reload=False,
     )
     made.filters.update(moment=moment, count=count, counted=counted, cut=cut, tone=tone)
-    made.filters.update(markdown=rendered, as_text=as_text)
+    made.filters.update(markdown=rendered, as_text=as_text, in_browser=in_browser)
     made.filters.update(duration=duration, dollars=dollars, without_filling=without_filling)
     made.globals.update(
         abilities_html=abilities_html,
@@ -80,6 +81,7 @@ def environment() -> jinja2.Environment:
         pieces_of_text_html=pieces_of_text_html,
         ranking_html=ranking_html,
         plan_picture=run_pictures.plan,
+        said_html=said_html,
         run_axis=run_pictures.axis,
         run_bar=run_pictures.run_bar,
         stacked=pictures.stacked,

@@ -13,13 +13,13 @@ from metier.flow.report_text import (
     counts,
     handle_of,
     headline,
-    shown_outcome,
     shown_rows,
     tree_of,
     verdict,
 )
 from metier.values.resolution import Report
 from metier.values.score_numbers import WEIGHTS
+from metier.web.spec_words import said_outcome
 
 MOST_SHOWN = 12
 """Candidates with all their figures; the table has the others."""
@@ -67,7 +67,7 @@ def shown_report(report: Report, known: Known, *, everyone: bool = False) -> dic
         "required": list(report["required_capabilities"]),
         "headline": _answers(report),
         "outcome": report.outcome,
-        "shownOutcome": shown_outcome(report.outcome),
+        "shownOutcome": said_outcome(report.outcome),
         "tone": OUTCOME_TONES.get(report.outcome, ""),
         "isPending": report.is_pending,
         "selected": list(report["selected"]),

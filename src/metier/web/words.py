@@ -10,6 +10,15 @@ from metier.safety.escapes import escaped_json, visible
 from metier.safety.hidden import JOINER, joins_emoji
 
 _FILLING = re.compile("·{8,}")
+_PYTHON = re.compile(r" ?\(Python: (?:[^()]|\([^()]*\))*\)")
+_IN_BROWSER = (
+    (re.compile("metier refresh"), "the button Refresh reads the documents again"),
+    (re.compile("metier list (skills|abilities|cards|agents)"), r"the page Catalog lists all \1"),
+    (re.compile("metier runs list"), "the page Runs lists all"),
+    (re.compile("metier reports list"), "the page Stored reports lists all"),
+    (re.compile("with -r, or --for SKILL|with -r"), "in the form"),
+)
+"""What hints say for a terminal → for a browser."""
 _TONES = {
     "good": ("loads", "succeeded", "right", "whole", "fires", "trusted", "resolved"),
     "warn": (
@@ -76,6 +85,14 @@ def count(value: float) -> str:
 def percent(share: float) -> str:
     """`75%`, `83.3%`."""
     return f"{share:.1%}".replace(".0%", "%")
+
+
+def in_browser(hint: str) -> str:
+    """A hint with pages and buttons instead of the commands that they replace, without Python."""
+    text = _PYTHON.sub("", hint)
+    for wanted, instead in _IN_BROWSER:
+        text = wanted.sub(instead, text)
+    return text
 
 
 def without_filling(text: str) -> str:

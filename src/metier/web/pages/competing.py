@@ -7,21 +7,24 @@ from metier.values.overlap import OverlapPair
 from metier.web.page import Data, Page, View
 
 _LIMIT = 5
-_LEAST = 0.5
+_LEAST = 50
 
 
 def build(view: View) -> Data:
     wanted = view.query.text("id")
     if not wanted:
         raise UsageError("no skill is named", hint="the catalog leads to each: /catalog?kind=skill")
+    least = view.query.number("least", _LEAST, least=1, most=100) / 100
     row = view.catalog.row("skill", wanted)
     name = row.handle
-    found = view.catalog.overlap([row.id], least=_LEAST, limit=_LIMIT)
+    found = view.catalog.overlap([row.id], least=least, limit=_LIMIT)
     same = [one for group in found.same if name in group.names for one in group.names]
     return {
         "id": row.id,
         "name": name,
-        "least": _LEAST,
+        "least": least,
+        "limit": _LIMIT,
+        "total": len(found.overlaps),
         "pairs": [_pair(one, name) for one in found.pairs],
         "sameText": [one for one in same if one != name],
         "notes": list(found.notes),
@@ -30,7 +33,22 @@ def build(view: View) -> Data:
 
 def _pair(pair: OverlapPair, name: str) -> dict[str, Any]:
     other = pair.second if pair.first == name else pair.first
-    return {"other": other, **pair.to_json()}
+    return {"other": other, "advice": advice_of(pair), **pair.to_json()}
+
+
+def advice_of(pair: OverlapPair) -> str:
+    """What to do about a pair; its edits, if there are some, follow."""
+    if not pair.collisions:
+        return "No task of theirs collides."
+    if pair.edits:
+        return "To separate them:" if pair.separates else "To put each first for its own tasks:"
+    if any(one.is_ahead for one in pair.collisions):
+        return "No small edit separates them: merge them, or rewrite one."
+    return "Each comes first for its own tasks; no small edit silences the other."
+
+
+def _command(data: Data) -> list[str]:
+    return ["overlap", f"--at-least={data['least']:g}", f"--limit={_LIMIT}", "--", data["id"]]
 
 
 PAGES = [
@@ -38,7 +56,7 @@ PAGES = [
         name="competing",
         title="Competing skills",
         build=build,
-        command=lambda data: ["overlap", f"--at-least={_LEAST}", "--", data["id"]],
+        command=_command,
         under="catalog",
         order=32,
         is_cached=True,

@@ -15,6 +15,7 @@ from metier.web.page import Action, Data, Page, View
 from metier.web.pasted import PASTED
 from metier.web.query import Query, address
 from metier.web.table import Column, Row, Table, table_of
+from metier.web.words import in_browser
 
 LONGEST_ADDRESS = 1_500
 """Characters of a conversation that an address holds; a longer one is kept in memory."""
@@ -163,7 +164,7 @@ def _answer(catalog: Catalog, asked: Asked, excluded: Sequence[tuple[str, str]])
         "leftOut": [_left(row) for row in left_out(injection, excluded)],
         "more": injection.selection.passed_over,
         "issues": [
-            {**issue.to_json(), "isError": issue.is_error, "hint": issue.hint}
+            {**issue.to_json(), "isError": issue.is_error, "hint": in_browser(issue.hint)}
             for issue in injection.issues
         ],
         "notes": _notes(catalog, asked),
@@ -252,7 +253,7 @@ def _table(view: View, rows: Sequence[Row]) -> Table:
         sort="kind",
         size=10,
         noun="document",
-        empty="nothing was left out",
+        empty="no ability and no card was left out",
     )
 
 

@@ -13,6 +13,7 @@ from metier.web.table import Column, Row, Table, table_of
 
 _LEAST, _LOWEST = 60, 40
 _NEIGHBOURS = 12
+_MOST_NAMES = 300
 
 
 def build(view: View) -> Data:
@@ -24,6 +25,7 @@ def build(view: View) -> Data:
     cluster = found.points[place].cluster if near else -1
     box = _box(found, place, cluster)
     asked = found.points[place].name if near else ""
+    shown = sorted(one for one in found.points if box.has(one.x, one.y))
     picture = MapPicture(
         found=found, box=box, query=view.query, page=view.page, near=cluster, asked=asked
     )
@@ -39,10 +41,12 @@ def build(view: View) -> Data:
         "unplaced": found.unplaced,
         "competing": len(found.edges),
         "clusters": _clusters(view, found),
-        "pairs": _pairs(view, found, place, cluster),
+        "pairs": _pairs(view, found, place, cluster, least),
         "sameText": [one.to_json() for one in found.compared.same[:_NEIGHBOURS]],
         "sameTexts": len(found.compared.same),
         "map": picture,
+        "names": [one.name for one in shown[:_MOST_NAMES]],
+        "namesLeft": max(0, len(shown) - _MOST_NAMES),
     }
 
 
@@ -81,12 +85,12 @@ def _zoom(view: View, name: str) -> str:
     return address(view.page, view.query, near=name, page=None)
 
 
-def _pairs(view: View, found: OverlapMap, place: int, cluster: int) -> Table:
+def _pairs(view: View, found: OverlapMap, place: int, cluster: int, least: int) -> Table:
     edges = [one for one in found.edges if _is_wanted(found, one, place, cluster)]
     rows = [_pair(found, one) for one in edges]
     columns = [
-        Column("first", "Skill", "id", href=lambda row: _document(row["first"])),
-        Column("second", "Competes with", "id", href=lambda row: _document(row["second"])),
+        Column("first", "Skill", "id", href=lambda row: _rivals(row["first"], least)),
+        Column("second", "Competes with", "id", href=lambda row: _rivals(row["second"], least)),
         Column(
             "overlap", "Overlap", "number", hint="0: nothing in common; 1: the same text", digits=2
         ),
@@ -131,8 +135,8 @@ def _with_words(found: OverlapMap, row: Row) -> dict[str, Any]:
     return {**kept, "shared": ", ".join(words[:8])}
 
 
-def _document(name: str) -> str:
-    return address("competing", id=name)
+def _rivals(name: str, least: int) -> str:
+    return address("competing", id=name, least=least)
 
 
 def _command(data: Data) -> list[str]:

@@ -21,6 +21,7 @@ from metier.values.outcomes import Exclusion
 from metier.values.rows import Row
 from metier.values.runs import RunRecord
 from metier.web.page import Data, Page, View
+from metier.web.words import in_browser
 
 _DAYS = 14
 _DAY = 86_400
@@ -112,7 +113,7 @@ def _excluded_file(catalog: Catalog, row: Row) -> dict[str, str]:
         "reason": row.reason,
         "detail": detail,
         "code": cause.code if cause else "",
-        "hint": cause.hint if cause else "",
+        "hint": in_browser(cause.hint) if cause else "",
     }
 
 
@@ -157,9 +158,9 @@ def _hooks(catalog: Catalog) -> dict[str, Any]:
         "errors": figures.overall.errors,
         "millisecondsP50": figures.overall.milliseconds_p50,
         "days": days,
-        "fired": [{"name": one.name, "times": one.uses} for one in figures.skills.most_used],
-        "neverFired": len(unused),
-        "someNeverFired": list(unused[:_MOST_UNUSED]),
+        "named": [{"name": one.name, "times": one.uses} for one in figures.skills.most_used],
+        "neverNamed": len(unused),
+        "someNeverNamed": list(unused[:_MOST_UNUSED]),
         "killSwitch": kill_switch(catalog.room),
     }
 
@@ -180,7 +181,7 @@ def _runs(catalog: Catalog) -> dict[str, Any]:
         store = catalog.agency.store
         runs, total = store.runs(limit=_MOST_RUNS, delegated=False), store.count_runs()
     except MetierError as error:
-        return {"total": 0, "latest": [], "problem": error.message, "hint": error.hint}
+        return {"total": 0, "latest": [], "problem": error.message, "hint": in_browser(error.hint)}
     latest = [
         {
             "runId": run.run_id,

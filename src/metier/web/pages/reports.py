@@ -15,7 +15,9 @@ from metier.web.page import Action, Data, Page, View
 from metier.web.query import address
 from metier.web.question import Question
 from metier.web.resolutions import OUTCOME_TONES, shown_explanation, shown_move, shown_report
+from metier.web.spec_words import said_outcome
 from metier.web.table import Column, table_of
+from metier.web.words import in_browser
 
 _COLUMNS = [
     Column("required", "Required", "id", lambda row: address("report", id=row["id"])),
@@ -51,7 +53,7 @@ def _summaries(catalog: Catalog) -> tuple[list[dict[str, Any]], list[str]]:
     rows, problems = [], []
     for found in catalog.report_store.summaries():
         if isinstance(found, MetierError):
-            problems.append(f"{found.message}: {found.hint}")
+            problems.append(f"{found.message}: {in_browser(found.hint)}")
         else:
             rows.append(_summary(found))
     return rows, problems
@@ -97,7 +99,7 @@ def _section(title: str, changes: Mapping[str, Mapping[str, Any]]) -> dict[str, 
 
 
 def _outcome(report: Report) -> dict[str, str]:
-    return {"name": shown_outcome(report.outcome), "tone": OUTCOME_TONES.get(report.outcome, "")}
+    return {"name": said_outcome(report.outcome), "tone": OUTCOME_TONES.get(report.outcome, "")}
 
 
 def _changes(changes: Mapping[str, Mapping[str, Any]]) -> list[dict[str, str]]:

@@ -7,7 +7,7 @@ from metier.catalog import Catalog
 from metier.errors import StoreError, UsageError
 from metier.flow.report_diff import moves
 from metier.flow.report_hints import Known
-from metier.flow.report_text import handle_of, shown_outcome
+from metier.flow.report_text import handle_of
 from metier.hosts.table import NAMES as HOSTS
 from metier.values.contracts import Mode
 from metier.values.policy import PRESETS, Policy
@@ -17,6 +17,7 @@ from metier.web.page import Action, Data, Page, View
 from metier.web.query import address
 from metier.web.question import CHOICES, MODES, POLICY_KEYS, Question, asked_alone
 from metier.web.resolutions import OUTCOME_TONES, shown_move, shown_report
+from metier.web.spec_words import said_outcome
 from metier.web.table import Column, Row, table_of
 
 _MOST_OFFERED = 1_000
@@ -130,7 +131,7 @@ def _before(view: View, report: Report | None) -> dict[str, Any] | None:
 
 
 def _outcome(report: Report) -> dict[str, str]:
-    return {"name": shown_outcome(report.outcome), "tone": OUTCOME_TONES.get(report.outcome, "")}
+    return {"name": said_outcome(report.outcome), "tone": OUTCOME_TONES.get(report.outcome, "")}
 
 
 def _selected(report: Report) -> list[str]:

@@ -8,6 +8,7 @@ from metier.values.runs import RunOrder, RunRow, RunsAsked, RunState
 from metier.web.page import Data, Page, View
 from metier.web.query import address
 from metier.web.table import Column, Table, asked_of
+from metier.web.words import in_browser
 
 STATES = get_args(RunState)
 _ORDERS: dict[str, RunOrder] = {
@@ -40,7 +41,7 @@ def build(view: View) -> Data:
             )
         )  # fmt: skip
     except MetierError as error:
-        rows, total, problem = [], 0, {"message": error.message, "hint": error.hint}
+        rows, total, problem = [], 0, {"message": error.message, "hint": in_browser(error.hint)}
     now = time.time()
     shown = [_row(one, now) for one in rows]
     has_costs = asked.sort == "cost" or any(row["cost"] for row in shown)

@@ -4,17 +4,20 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from metier.catalog import Catalog
-from metier.errors import UsageError
+from metier.errors import NotFoundError, UsageError
 from metier.flow.eval_add import add_case
 from metier.hosts import HOOKED
 from metier.values.evals import EvalCase
 from metier.values.which import RankedDocument, Which
-from metier.web.choices import offered_skills
+from metier.web.choices import near_names, offered_skills
 from metier.web.marking import marked_words, stems
 from metier.web.page import Action, Data, Page, View
 from metier.web.query import address
+from metier.web.words import in_browser
 
 LONGEST_TASK = 10_000
+NOTHING = "nothing"
+"""What should fire, if no skill should."""
 _LIMIT = 5
 _MOST_TEXT = 240
 
@@ -25,7 +28,7 @@ def build(view: View) -> Data:
     expect = view.query.text("expect")
     limit = view.query.number("limit", _LIMIT, least=1, most=100)
     asked = {
-        "added": view.query.flag("added"),
+        "added": view.query.text("added"),
         "task": task,
         "host": host,
         "expect": expect,
@@ -34,15 +37,31 @@ def build(view: View) -> Data:
         "offered": offered_skills(view),
     }
     if not task:
-        return {**asked, "answer": None, "skills": []}
-    found = view.catalog.which(task, host=host or None, expect=expect or None, limit=limit)
+        return {**asked, "answer": None, "skills": [], "unknown": None}
+    found, unknown = _found(view, task, host, expect, limit)
     return {
         **asked,
+        "unknown": unknown,
         "answer": found.to_json(),
         "most": max([one.evidence for one in found.skills] + [2 * found.threshold]),
         "skills": [_skill(one, found) for one in found.skills if one.evidence > 0],
         "taskWords": _task_words(found),
     }
+
+
+def _found(
+    view: View, task: str, host: str, expect: str, limit: int
+) -> tuple[Which, dict[str, Any] | None]:
+    """The answer, and why it is without the expected skill."""
+    catalog = view.catalog
+    try:
+        found = catalog.which(task, host=host or None, expect=expect or None, limit=limit)
+    except NotFoundError as error:
+        near = near_names(expect, catalog.names("skill"))
+        hint = "" if near else in_browser(error.hint)
+        unknown = {"message": error.message, "hint": hint, "near": near}
+        return catalog.which(task, host=host or None, limit=limit), unknown
+    return found, None
 
 
 def _skill(ranked: RankedDocument, found: Which) -> dict[str, Any]:
@@ -90,7 +109,8 @@ def _stems(words: Sequence[str]) -> frozenset[str]:
 
 
 def _command(data: Data) -> list[str]:
-    options = [f"--{name}={data[name]}" for name in ("host", "expect") if data[name]]
+    named = ("host",) if data["unknown"] else ("host", "expect")
+    options = [f"--{name}={data[name]}" for name in named if data[name]]
     return ["which", *options, "--", data["task"]]
 
 
@@ -104,7 +124,7 @@ def add(catalog: Catalog, fields: Mapping[str, str]) -> str:
         skill = catalog.find_skill(skill).handle
     expected = {"skills": [skill]} if skill else {"nothing": True}
     add_case(catalog.workspace, EvalCase(task=task, **expected))
-    return address("which", task=task, expect=skill, added="1")
+    return f"{address('which', task=task, expect=skill, added=skill or NOTHING)}#case"
 
 
 ACTIONS = [Action(name="case", do=add)]
