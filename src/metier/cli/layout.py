@@ -19,6 +19,12 @@ _NARROWEST_FIRST, _NARROWEST = 20, 8
 _GAP = "  "
 
 
+def shortened(names: Sequence[str], most: int = 3) -> str:
+    """`a, b, c and 4 more`."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(map(one_line, names[:most])) + more
+
+
 def colour_wanted() -> bool | None:
     """From NO_COLOR, FORCE_COLOR (0 is off) and TERM; None lets the stream decide."""
     if os.environ.get("NO_COLOR"):

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 
 import click
 
-from metier.cli.layout import flowed, one_line, paged, terminal_width, words, wrapped
-from metier.cli.session import Session, complete_names, counted, metier_command, shortened
+from metier.cli.layout import flowed, one_line, paged, shortened, terminal_width, words, wrapped
+from metier.cli.session import Session, complete_names, counted, metier_command
 from metier.hosts import HOOKED
 from metier.values.overlap import Collision, Edit, Overlap, OverlapPair
 

@@ -390,12 +390,6 @@ def complete_names(kind: Kind) -> "Callable[..., list[CompletionItem]]":
     return complete_from(lambda catalog: catalog.names(kind))
 
 
-def shortened(names: Sequence[str], most: int = 3) -> str:
-    """`a, b, c and 4 more`."""
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(map(one_line, names[:most])) + more
-
-
 _SHARED = (*("root", "config_file", "as_json", "no_refresh", "quiet", "verbose", "trust_once"),)
 """The options that all commands have."""
 

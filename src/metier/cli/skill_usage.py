@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 import click
 
 from metier.catalog import Catalog
+from metier.cli.layout import shortened
 from metier.cli.review import has_terminal
-from metier.cli.session import Session, counted, metier_command, shortened
+from metier.cli.session import Session, counted, metier_command
 from metier.cli.since import moment
 from metier.core.nearest import did_you_mean
 from metier.errors import UsageError

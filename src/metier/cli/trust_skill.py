@@ -5,10 +5,11 @@ from collections.abc import Sequence
 import click
 
 from metier.catalog import Catalog
+from metier.cli.layout import shortened
 from metier.cli.refresh import prepare_hooks
 from metier.cli.review import has_terminal
 from metier.cli.review_view import review_json, show_review
-from metier.cli.session import Session, shortened
+from metier.cli.session import Session
 from metier.errors import StoreError, TrustError, UsageError
 from metier.flow.boundary import check_digest
 from metier.flow.reviews import Reviewed, Reviews
