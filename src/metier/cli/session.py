@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from metier.cli.layout import one_line, print_table, terminal_width, wrapped
+from metier.cli.layout import one_line, print_table, shortened, terminal_width, wrapped
 from metier.cli.redacted_output import redacted_output
 from metier.cli.shared_options import shared_options
 from metier.cli.shown_paths import shown_file
