@@ -443,7 +443,9 @@ def test_a_host_that_is_not_known_is_told_and_blocks_no_prompt(
 
 def test_an_unknown_word_after_hook_lists_hosts_and_commands_apart(hook: Hook) -> None:
     hint = hook("remove").err.splitlines()[1]
-    assert hint == (f"hint: hosts: {', '.join(HOOKS)}; commands: install, uninstall, status, try, stats")
+    assert hint == (
+        f"hint: hosts: {', '.join(HOOKS)}; commands: install, uninstall, status, try, stats"
+    )
     assert hook("instal").err.splitlines()[1] == "hint: did you mean 'install'?"
 
 
