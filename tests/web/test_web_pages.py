@@ -192,6 +192,11 @@ def test_which_says_what_would_make_another_win(site: Inspected) -> None:
     assert "How to make" in site.page("/which", task="search for prices", expect="changelog")
 
 
+def test_which_shows_what_a_misspelt_word_probably_means(site: Inspected) -> None:
+    text = site.page("/which", task="the enviroment of the priices", expect="changelog")
+    assert "<code>enviroment</code> (environment), <code>priices</code> (prices)." in text
+
+
 def test_which_without_a_prompt_is_an_empty_form(site: Inspected) -> None:
     text = site.page("/which")
     assert "<textarea" in text
