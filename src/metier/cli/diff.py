@@ -39,7 +39,7 @@ def command(session: Session, skill: str | None) -> None:
             if mismatch.path not in reviewed:
                 show_locked(mismatch)
     if not reviewed and skill is None:
-        session.note_wrapped(_NEVER)
+        session.note(_NEVER)
     elif not shown:
         session.note("nothing changed since it was reviewed")
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from metier.cli.layout import one_line, print_table, terminal_width, wrapped
+from metier.cli.layout import fitted, one_line, print_table, terminal_width
 from metier.cli.redacted_output import redacted_output
 from metier.cli.shared_options import shared_options
 from metier.cli.shown_paths import shown_file
@@ -123,7 +123,7 @@ class Session:
         )
         self._note_ignored(boundary)
         if is_outside and not self.for_host:
-            self.note_wrapped(f"note: {OUTSIDE}; to make this folder a workspace: metier init")
+            self.note(f"note: {OUTSIDE}; to make this folder a workspace: metier init")
         return boundary
 
     @property
@@ -168,7 +168,7 @@ class Session:
         more = f", and {len(wrong) - 1:,} more (metier doctor)" if len(wrong) > 1 else ""
         parts += [f"also wrong: {one_line(wrong[0])}{more}"] if wrong else []
         parts += [] if self.for_host else ["to review it: metier trust"]
-        self.note_wrapped("; ".join(parts))
+        self.note("; ".join(parts))
 
     @contextmanager
     def catalog(self) -> "Iterator[Catalog]":
@@ -272,13 +272,11 @@ class Session:
         self._echo(f"error: {text}")
 
     def _echo(self, text: str) -> None:
-        click.echo(printable(self.redactor.text(text)), err=True)
-
-    def note_wrapped(self, text: str) -> None:
+        """Print to standard error, wrapped on a terminal."""
+        text = printable(self.redactor.text(text))
         if sys.stderr.isatty():
-            text = self.redactor.text(text)
-            text = "\n".join(wrapped(text, terminal_width(), ""))
-        self.note(text)
+            text = "\n".join(fitted(line, terminal_width()) for line in text.split("\n"))
+        click.echo(text, err=True)
 
     def note_unknown_agent(self, catalog: "Catalog", agent: str | None) -> None:
         """Warn about an agent without a profile: another host's, or a typo."""
