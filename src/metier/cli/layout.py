@@ -114,7 +114,10 @@ def fitted(line: str, width: int) -> str:
         return line
     text = line.lstrip(" ")
     indent = len(line) - len(text)
-    return flowed(text.split(" "), width, indent + 2, " " * indent)
+    mark, _, rest = text.partition(" ")
+    is_mark = len(click.unstyle(mark)) == 1  # it stays with what follows
+    start = " " * indent + (f"{mark} " if is_mark else "")
+    return flowed((rest if is_mark else text).split(" "), width, indent + 2, start)
 
 
 def terminal_width() -> int:
