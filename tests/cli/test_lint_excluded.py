@@ -86,6 +86,8 @@ def test_copies_that_different_hosts_need_are_a_hidden_note(
     with Catalog.open(workspace.root) as catalog:
         catalog.refresh()
         assert which_and_why(catalog) == "metier lint --notes says which and why"
+        [row] = catalog.excluded_rows("skill")
+        assert "keep both" in row.why_excluded(catalog.issues_of(row))
 
 
 def test_a_copy_is_excluded_from_the_catalog_and_not_from_its_host(

@@ -49,6 +49,23 @@ def test_a_table_longer_than_the_terminal_goes_through_the_pager(
     assert {line.startswith("|") for line in seen.plain} == {is_paged}
 
 
+def test_notes_are_wrapped_between_words_on_a_terminal(two: Workspace) -> None:
+    seen = at_terminal(two, "which", "mend the roof", "--host", "codex", columns=50)
+    *_, last, rest = seen.plain
+    assert (last, rest) == ("hint: --expect SKILL says why a skill does not", "  fire")
+
+
+def test_lines_of_a_report_are_wrapped_between_words_on_a_terminal_only(two: Workspace) -> None:
+    two.skill("a", folder=".claude/skills/a")
+    arguments = ("listing", "-q", "--host", "claude-code")
+    wrapped = next(
+        line for line in at_terminal(two, *arguments, columns=60).plain if "needed" in line
+    )
+    assert len(wrapped) <= 60
+    piped = at_terminal(two, *arguments, pipe=True).piped.splitlines()
+    assert any(len(line) > 60 for line in piped)
+
+
 @pytest.mark.parametrize(("count", "is_paged"), [(1, False), (50, True)])
 def test_findings_longer_than_the_terminal_go_through_the_pager(
     workspace: Workspace, count: int, is_paged: bool

@@ -39,7 +39,7 @@ def command(session: Session, skill: str | None) -> None:
         for mismatch in changed:
             show_locked(mismatch)
     if not reviewed and skill is None:
-        session.note_wrapped(_NEVER)
+        session.note(_NEVER)
     elif not shown and not changed:
         session.note("nothing changed since it was reviewed")
 

@@ -54,4 +54,4 @@ def command(
 
 def _warn(session: Session, error: UsageError) -> None:
     hint = f"; {error.hint}" if error.hint else ""
-    session.note_wrapped(f"warning: {error.message}{hint}")
+    session.note(f"warning: {error.message}{hint}")

@@ -95,7 +95,7 @@ def _host_here(catalog: Catalog) -> str:
 def _ask(session: Session, plan: LivePlan, live: LiveOptions) -> None:
     """Say what it will take, and let the user decide."""
     estimate, settings = plan.estimate, plan.settings
-    session.note_wrapped(f"{settings.model}, listed as in {settings.host}: {_words(estimate)}")
+    session.note(f"{settings.model}, listed as in {settings.host}: {_words(estimate)}")
     cost = estimate.cost
     if cost is not None and settings.max_cost is not None and cost > settings.max_cost:
         session.note(f"warning: it may stop at ${settings.max_cost:g} before all cases are asked")
@@ -179,13 +179,13 @@ def _finish(
         session.print_json({"schemaVersion": "1", **told})
     else:
         print_report(report, asked.limit)
-    session.note_wrapped(summary(result.run, result.steps))
+    session.note(summary(result.run, result.steps))
     for one in bars:
         session.note(f"failed: {bar_line(one)}")
     if not report.errors and not report.unfinished:
         return int(bool(bars))
     for line in _missing(result, report.errors, report.unfinished):
-        session.note_wrapped(line)
+        session.note(line)
     if catalog.is_kept:
         more = " --max-cost DOLLARS" if _is_too_costly(result) else ""
         session.note(f"to continue: {_command(session, result.run_id)}{more}")

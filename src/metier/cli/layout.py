@@ -113,6 +113,22 @@ def flowed_here(parts: Sequence[str], indent: int = 0, start: str = "") -> str:
     return flowed(parts, terminal_width(), indent, start)
 
 
+def fitted(line: str, width: int) -> str:
+    """A line that is too long, wrapped between its words; as it is if it fits."""
+    if line.isascii() and len(line) <= width:
+        return line
+    from rich.cells import cell_len  # most lines are short and ASCII
+
+    if cell_len(click.unstyle(line)) <= width:
+        return line
+    text = line.lstrip(" ")
+    indent = len(line) - len(text)
+    mark, _, rest = text.partition(" ")
+    is_mark = len(click.unstyle(mark)) == 1  # it stays with what follows
+    start = " " * indent + (f"{mark} " if is_mark else "")
+    return flowed((rest if is_mark else text).split(" "), width, indent + 2, start)
+
+
 def terminal_width() -> int:
     import shutil  # only terminals need it
 
@@ -175,9 +191,14 @@ def _cut(text: str, width: int) -> str:
 
 
 def paged(lines: Sequence[str]) -> None:
-    """Print lines; on a terminal, more than it holds go through the pager."""
-    is_long = sys.stdout.isatty() and len(lines) >= _terminal_height()
-    _print("\n".join(lines), is_long=is_long)
+    """Print lines; on a terminal they are wrapped, and more than it holds go through the pager."""
+    text = "\n".join(lines)
+    if not sys.stdout.isatty():
+        click.echo(text)
+        return
+    shown = [fitted(line, terminal_width()) for line in text.split("\n")]
+    text = "\n".join(shown)
+    _print(text, is_long=text.count("\n") + 1 >= _terminal_height())
 
 
 def _print(text: str, *, is_long: bool) -> None:

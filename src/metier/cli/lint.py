@@ -216,7 +216,7 @@ def _without_known(
 def _note_unhidden(session: Session, count: int) -> None:
     if count:
         findings = f"{counted(count, 'security finding')} of it reported anyway"
-        session.note_wrapped(f"{findings}: a workspace that is not trusted hides none")
+        session.note(f"{findings}: a workspace that is not trusted hides none")
 
 
 def _hiding(session: Session, baseline: "Baseline", file: str) -> "Baseline":
@@ -299,7 +299,7 @@ def _note_elsewhere(session: Session, found: Elsewhere) -> None:
 
         count = counted(found.findings, "finding")
         folders = shlex.join(map(session.shown, found.folders))
-        session.note_wrapped(
+        session.note(
             f"{count} outside of the workspace can be repaired too: metier lint --fix {folders}"
         )
 
@@ -314,14 +314,14 @@ def _note_summary(
     if options.select:  # list no excluded files beside the selected codes
         linted.excluded = []
     for file in linted.unreported(linter.wants):
-        session.note_wrapped(f"excluded: {linter.shown(file.path)} ({file.reason}: {file.detail})")
+        session.note(f"excluded: {linter.shown(file.path)} ({file.reason}: {file.detail})")
     issues = [one.issue for one in reported]
     hidden, is_new = linter.hidden_notes(linted), options.baseline is not None
     reach = _reach(session, options)
     left = [one.found_as for one in reported if one.issue.left_alone]
     more = unsafe_only(linter.reading, left, reach)
     _note_elsewhere(session, elsewhere(linter.reading, left, reach))
-    session.note_wrapped(
+    session.note(
         summary(
             linted,
             issues,

@@ -59,7 +59,7 @@ class Written:
 
     def note(self, session: Session, linter: Linter, plan: Plan) -> None:
         """Say how much was written, and what `plan` leaves alone, and why."""
-        session.note_wrapped(_repaired(self._repairs))
+        session.note(_repaired(self._repairs))
         _note_renames(session, linter, self._repairs)
         _note_copies(session, self._before)
         _note_left_alone(session, linter, {**plan.left_alone, **self._left_alone})
@@ -72,7 +72,7 @@ def _note_renames(session: Session, linter: Linter, repairs: Sequence[Repair]) -
         if one.moved_to
     ]
     for move in moves[:_MOST_RENAMES]:
-        session.note_wrapped(f"renamed {move}")
+        session.note(f"renamed {move}")
     if len(moves) > _MOST_RENAMES:
         session.note(f"and {len(moves) - _MOST_RENAMES:,} more")
 
@@ -89,7 +89,7 @@ def _note_copies(session: Session, before: Mapping[str, bytes]) -> None:
 
         folders = sorted({os.path.dirname(os.path.dirname(file)) for file in found})
         count = counted(len(found), "exact copy", "exact copies")
-        session.note_wrapped(
+        session.note(
             f"{count} of repaired files left as before: "
             f"metier lint --fix {shlex.join(map(session.shown, folders))}"
         )
@@ -104,9 +104,9 @@ def _note_left_alone(session: Session, linter: Linter, left_alone: Mapping[str, 
         if len(paths) > _MOST_NAMED:
             paths = [f"{counted(len(paths), 'file')}, {paths[0]} among them"]
         for path in paths:
-            session.note_wrapped(f"left alone: {path} ({reason})")
+            session.note(f"left alone: {path} ({reason})")
     if any(one in reason for reason in by_reason for one in OUTSIDE):
-        session.note_wrapped(
+        session.note(
             "hint: metier lint --fix --unsafe --root FOLDER renames the folders of skills in FOLDER"
         )
 
@@ -138,7 +138,7 @@ def note_levels(
     """Say how many findings in how many files each level repairs, and what stays."""
     other = linter.repairs(linted, unsafe=not unsafe)
     safe, all_of_them = (other, plan) if unsafe else (plan, other)
-    session.note_wrapped(
+    session.note(
         f"--fix repairs {_counts(safe.repairs)}; "
         f"--fix --unsafe repairs {_counts(all_of_them.repairs)}, these included"
     )

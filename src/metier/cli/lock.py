@@ -59,9 +59,9 @@ def command(session: Session) -> int:
         if of_mounts := sum(one.is_of_mount for one in skills.values()):
             session.note(f"{of_mounts:,} of them from mounts")
         if left_out:
-            session.note_wrapped(_left_out(left_out))
+            session.note(_left_out(left_out))
         if skills and not keeps_texts:
-            session.note_wrapped(_NO_TEXTS)
+            session.note(_NO_TEXTS)
         if is_home_left_out:
             session.note("skills in your home folders are not locked")
         for one in unreadable.values():

@@ -94,7 +94,7 @@ def _announce(session: Session, catalog: Catalog) -> None:
     """Say once what a refresh will remove; nothing is removed before."""
     if session.quiet or session.as_json or not catalog.is_kept or is_announced():
         return
-    session.note_wrapped(
+    session.note(
         "note: from tomorrow on, a refresh removes ended runs, reports and decisions of hooks"
         f" that are older than {counted(catalog.config.keep_days, 'day')}, once a day; to see"
         " which: metier state prune --dry-run; to keep them longer: state.keep-days in your"

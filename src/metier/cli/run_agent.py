@@ -300,9 +300,9 @@ class Attended(NamedTuple):
             session.print_json(result_json(result))
         elif result.success:
             print_output(result.output)
-        session.note_wrapped(summary(result.run, result.steps))
+        session.note(summary(result.run, result.steps))
         if left := not_taken_back(result.run, result.steps):
-            session.note_wrapped(f"not undone: {', '.join(left)}")
+            session.note(f"not undone: {', '.join(left)}")
         if not self.catalog.is_kept:
             session.note("warning: the run is not stored: nothing can be written here")
         if _was_cancelled(result):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from metier.cli.layout import one_line, print_table, shortened, terminal_width, wrapped
+from metier.cli.layout import fitted, one_line, print_table, shortened, terminal_width
 from metier.cli.redacted_output import redacted_output
 from metier.cli.shared_options import shared_options
 from metier.cli.shown_paths import shown_file
@@ -123,7 +123,7 @@ class Session:
         )
         self._note_ignored(boundary)
         if is_outside and not self.for_host:
-            self.note_wrapped(f"note: {OUTSIDE}; to make this folder a workspace: metier init")
+            self.note(f"note: {OUTSIDE}; to make this folder a workspace: metier init")
         return boundary
 
     @property
@@ -169,14 +169,14 @@ class Session:
         parts += [f"also wrong: {one_line(wrong[0])}{more}"] if wrong else []
         show = " --show" if trust.detail.startswith(VARIABLE) else ""
         parts += [] if self.for_host else [f"to review it: metier trust{show}"]
-        self.note_wrapped("; ".join(parts))
+        self.note("; ".join(parts))
 
     def note_state(self) -> None:
         """Warn that runs and reports come from elsewhere, since the workspace is not trusted."""
         from metier.flow.state_settings import ignored_state  # few commands read runs
 
         if why := ignored_state(self.config()):
-            self.note_wrapped(f"warning: {why}; to use it: metier trust")
+            self.note(f"warning: {why}; to use it: metier trust")
 
     @contextmanager
     def catalog(self) -> "Iterator[Catalog]":
@@ -280,13 +280,11 @@ class Session:
         self._echo(f"error: {text}")
 
     def _echo(self, text: str) -> None:
-        click.echo(printable(self.redactor.text(text)), err=True)
-
-    def note_wrapped(self, text: str) -> None:
+        """Print to standard error, wrapped on a terminal."""
+        text = printable(self.redactor.text(text))
         if sys.stderr.isatty():
-            text = self.redactor.text(text)
-            text = "\n".join(wrapped(text, terminal_width(), ""))
-        self.note(text)
+            text = "\n".join(fitted(line, terminal_width()) for line in text.split("\n"))
+        click.echo(text, err=True)
 
     def note_unknown_agent(self, catalog: "Catalog", agent: str | None) -> None:
         """Warn about an agent without a profile: another host's, or a typo."""

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import click
 
 from metier.catalog import Catalog
-from metier.cli.layout import shortened
+from metier.cli.layout import flowed_here, shortened
 from metier.cli.review import has_terminal
 from metier.cli.session import Session, counted, metier_command
 from metier.cli.since import moment
@@ -203,7 +203,8 @@ def _print_used(session: Session, usage: Usage, places: _Places) -> None:
     for name in sorted(silent & places.loaded):
         by_source.setdefault(places.sources[name], []).append(name)
     for source, names in sorted(by_source.items()):
-        session.tell(f"never used, in {source}: {len(names):,}: {shortened(names, most=10)}")
+        text = f"never used, in {source}: {len(names):,}: {shortened(names, most=10)}"
+        session.tell(flowed_here(text.split(" "), 2))
     session.note(counted(len(usage.skills), "skill"))
 
 

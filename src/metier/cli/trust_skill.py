@@ -98,7 +98,7 @@ def offer_locked(session: Session) -> None:
             waiting = [one for one in waiting if one not in accepted]
     if waiting:
         names = shortened([one.handle for one in waiting])
-        session.note_wrapped(f"waiting for your review: {names}; metier diff shows them")
+        session.note(f"waiting for your review: {names}; metier diff shows them")
 
 
 def _chosen(catalog: Catalog, names: Sequence[str]) -> list[Reviewed]:

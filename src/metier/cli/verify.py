@@ -48,7 +48,7 @@ def command(session: Session, frozen: bool) -> int:
     elif not found:
         session.note("no skill differs from the lock")
     if unchecked:
-        session.note_wrapped(f"{counted(len(unchecked), 'skill')} not checked: {_TRUST}")
+        session.note(f"{counted(len(unchecked), 'skill')} not checked: {_TRUST}")
     return int(bool(wrong))
 
 

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 ALL_HOSTS = "all"
 """As the name of a host: every one of them."""
+_COPIES = ("XF902", "XF907")
+"""Findings of exact copies."""
 
 
 class Issue(NamedTuple):
@@ -155,6 +157,9 @@ class Exclusion(NamedTuple):
         """What to do about a file that is excluded for this reason; empty if the detail says it."""
         if reason == "disabled":
             return ""
+        copy = next((issue for issue in issues if issue.code in _COPIES), None)
+        if copy is not None:
+            return copy.hint
         cause = cls.cause(reason, issues)
         is_review = cause is not None and cause.code.startswith("RV")
         if cause and is_review:
