@@ -116,6 +116,9 @@ class _Services:
     def profile(self, agent_id: str) -> AgentProfile | None:
         raise KeyError(agent_id)
 
+    def agent_ids(self) -> list[str]:
+        return []
+
     def prepare(self, agent: AgentProfile, step: WorkflowStep, text: str, task: str) -> Prepared:
         raise ValueError((agent, step, text, task))
 

@@ -117,6 +117,24 @@ def test_a_model_of_pydantic_without_a_json_schema_is_named() -> None:
         _reader(Unwritable, stepId="all", type="parallel")
 
 
+# Misspelt names
+
+
+def test_a_misspelt_name_in_a_template_says_where_and_the_nearest_name() -> None:
+    step = {"stepId": "s", "type": "prompt", "config": {"prompt": "Do {{ taks }}"}}
+    with pytest.raises(InvalidDocumentError) as caught:
+        Agent("clerk", "Writes.", workflow=[step])
+    said = "agent 'clerk': 'workflow[0].config.prompt': nothing is called 'taks' here"
+    assert (caught.value.message, caught.value.hint) == (said, "did you mean 'task'?")
+
+
+def test_a_misspelt_description_is_named_before_the_missing_one() -> None:
+    with pytest.raises(InvalidDocumentError) as caught:
+        Agent.of({"agentId": "clerk", "descripton": "Writes."})
+    assert caught.value.message == "agent 'clerk': unknown key 'descripton'"
+    assert caught.value.hint == "did you mean 'description'?"
+
+
 # Tools
 
 

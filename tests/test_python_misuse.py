@@ -329,7 +329,7 @@ WRONG_USES: dict[str, tuple[Call, str]] = {
         "'host' must be a string o",
     ),
     "a type of session": (
-        lambda c: c.inject("x", session_type="bogus"),
+        lambda c: c.inject("x", session_type=wrong("bogus")),
         "'session_type' must be one of main, isolated, not the string 'bogus'",
     ),
     "a time limit in a text": (

@@ -5,7 +5,7 @@ In the root of a clone: uvicorn --app-dir examples/python asgi_catalog:app
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import Any
@@ -42,7 +42,7 @@ def make_app(root: str) -> Starlette:
         return JSONResponse({"added": changes.added, "removed": changes.removed})
 
     @asynccontextmanager
-    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+    async def lifespan(app: Starlette) -> AsyncGenerator[None]:
         async with mcp.lifespan(app):
             yield
         await asked(catalog.close)

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from metier.flow.shared import SharedState
     from metier.resolve.report import Resolution
     from metier.values.agents import Execution
+    from metier.values.capabilities import SessionType
     from metier.values.contracts import Mode
     from metier.values.documents import Ability
     from metier.values.models import Model
@@ -268,7 +269,7 @@ class Catalog(Queries, RunMethods, ReportMethods):
         limit: int | None = 10,
         min_signal: float | None = None,
         include_metadata: bool = False,
-        session_type: str = "main",
+        session_type: "SessionType" = "main",
         include_untrusted: bool = True,
     ) -> "Injection":
         """The text for a prompt about `messages`: core abilities, cards, other abilities.

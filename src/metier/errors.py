@@ -46,6 +46,8 @@ class MetierError(Exception):
 
 
 class UsageError(MetierError):
+    """An invalid argument, or a call that is not possible now; nothing was done."""
+
     exit_code = 2
     default_code = "USAGE"
 
@@ -74,16 +76,22 @@ class ConfigError(MetierError):
 
 
 class TrustError(MetierError):
+    """The user does not trust the workspace enough for what was asked; see `metier trust`."""
+
     exit_code = 3
     default_code = "WORKSPACE_UNTRUSTED"
 
 
 class NotFoundError(MetierError):
+    """What was named does not exist; the `hint` has the nearest name, or says where names are."""
+
     exit_code = 2
     default_code = "NOT_FOUND"
 
 
 class InvalidDocumentError(MetierError):
+    """A document has an error, and only a valid one was wanted."""
+
     default_code = "DOCUMENT_INVALID"
 
 
@@ -92,6 +100,8 @@ class SourceError(MetierError):
 
 
 class StoreError(MetierError):
+    """A file or a database with metier's state cannot be used, or not in this thread."""
+
     default_code = "STORE_FAILED"
 
 

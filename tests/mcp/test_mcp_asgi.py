@@ -18,9 +18,10 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import Mount, Route
+from starlette.testclient import TestClient
 
 from asgi_served import listening
-from conftest import Workspace
+from conftest import REPOSITORY, Workspace
 from mcp_served import ENOUGH, ERAS, asked, called, data_of, environment, refreshed
 from metier import Agent, Catalog, tool
 from metier.errors import UsageError
@@ -92,6 +93,19 @@ def test_it_answers_below_the_path_where_it_is_mounted(
         asked(f"{origin}/metier/mcp", talk, era)
         assert fetched(f"{origin}/") == (200, "home")
         assert json.loads(fetched(f"{origin}/metier/health")[1])["status"] == "ok"
+
+
+def test_the_route_on_the_page_answers_in_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("fastapi")
+    monkeypatch.chdir(REPOSITORY)
+    codes = (REPOSITORY / "docs" / "mcp.md").read_text().split("```python\n")[1:]
+    (code,) = (one.partition("```")[0] for one in codes if "FastAPI()" in one)
+    names: dict[str, Any] = {}
+    exec(code, names)
+    with names["catalog"]:
+        task = "a spreadsheet of the disputed invoices for the auditor"
+        answer = TestClient(names["app"]).get("/which", params={"task": task})
+        assert answer.json()["named"] == ["invoice-check"]
 
 
 def test_it_can_be_served_alone(catalog: Catalog) -> None:

@@ -235,6 +235,14 @@ def test_nobody_delegates_to_one_that_is_not_there_or_disabled(kid: AgentProfile
     assert states(result) == {"d": "failed", "b": "succeeded"}
 
 
+def test_a_misspelt_delegate_fails_with_the_nearest_name() -> None:
+    failure = (
+        World(agent(do("k"), agent_id="writer")).run(agent(delegate("d", "writr"))).run.failure
+    )
+    assert failure is not None
+    assert (failure.code, failure.hint) == ("DELEGATION_TARGET_NOT_FOUND", "did you mean 'writer'?")
+
+
 def test_a_delegate_over_its_time_is_stopped_and_its_run_can_go_on() -> None:
     world = World(agent(do("x"), do("hang"), agent_id="kid"))
     stopped: list[str] = []

@@ -81,6 +81,9 @@ class World:
     def profile(self, agent_id: str) -> AgentProfile | None:
         return self.profiles.get(agent_id)
 
+    def agent_ids(self) -> list[str]:
+        return list(self.profiles)
+
     def prepare(self, agent: AgentProfile, step: WorkflowStep, text: str, task: str) -> Prepared:
         self.tasks.append(task)
         return self.prepared(agent, step, text)

@@ -7,10 +7,11 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from metier import Agent, ModelError, NotFoundError
+from metier import Agent, ModelError, NotFoundError, UsageError
 from metier.testing import (
     CassetteError,
     Message,
@@ -279,3 +280,17 @@ def test_a_failed_assertion_shows_the_line_of_the_test(metier_workspace: Workspa
         assert_injected(catalog, catalog.inject("x", limit=0), "style")
     shown = [entry.name for entry in caught.traceback.filter(caught)]
     assert shown == ["test_a_failed_assertion_shows_the_line_of_the_test"]
+
+
+def test_an_assertion_without_names_is_misuse(metier_workspace: Workspace) -> None:
+    catalog = metier_workspace.catalog()
+    result = catalog.run_sync(Agent("clerk", "Writes."), "a letter", model="offline")
+    for check in (assert_injected, assert_not_injected):
+        with pytest.raises(UsageError, match="the assertion has no names"):
+            check(catalog, result)
+
+
+def test_a_cassette_is_given_a_function_that_makes_the_model(metier_cassette: Any) -> None:
+    with pytest.raises(UsageError, match="must be a function that makes a model") as caught:
+        metier_cassette(ScriptedModel(["Done."]))
+    assert caught.value.hint == "metier_cassette(lambda: model)"

@@ -9,7 +9,7 @@ from metier.catalog import Catalog
 from metier.cli.session import Session, complete_names, counted, metier_command
 from metier.core.text import printable
 from metier.errors import MetierError
-from metier.values.capabilities import DEFAULT_ABILITIES
+from metier.values.capabilities import DEFAULT_ABILITIES, SessionType
 from metier.values.selection import Injection, Scored
 
 _PARTS = ("core", "tags", "category", "keywords", "priority")
@@ -74,7 +74,7 @@ def command(
     core: tuple[str, ...],
     limit: int,
     min_signal: float | None,
-    session_type: str,
+    session_type: SessionType,
     headings: bool,
     explain: bool,
 ) -> int:

@@ -7,11 +7,12 @@ from typing import Any, Self
 from metier.core.arguments import described, wrong_argument
 from metier.core.json_values import freeze, thaw
 from metier.errors import InvalidDocumentError, UsageError
-from metier.lint.agents import validate_agent
+from metier.lint.agents import UNKNOWN_KEY, validate_agent
 from metier.parse.agents import respelled
 from metier.run.tool import Function, Tool, tool_of
 from metier.values.agents import AgentProfile
 from metier.values.models import A_NAME, Model, check_model
+from metier.values.outcomes import Issue
 
 _KEYS = {
     "id": "agentId",
@@ -89,9 +90,10 @@ class Agent:
             _set(self, name, freeze(getattr(self, name)))
         flaws = [issue for issue in validate_agent(self.to_profile()) if issue.is_error]
         if flaws:
-            raise InvalidDocumentError(
-                f"agent '{self.id}': {flaws[0].message}", code=flaws[0].code, hint=flaws[0].hint
-            )
+            unknown = [] if self.id and self.description else _unknown_keys(flaws)
+            first = [*unknown, *flaws][0]
+            message = f"agent '{self.id}': {first.message}"
+            raise InvalidDocumentError(message, code=first.code, hint=first.hint)
 
     def __hash__(self) -> int:
         return hash((self.id, self.description, self.instructions))
@@ -137,6 +139,11 @@ class Agent:
         kept = {key: value for key, value in given if value or _says_something(key, value)}
         data: dict[str, Any] = thaw({**kept, **self.more})
         return data
+
+
+def _unknown_keys(flaws: Sequence[Issue]) -> list[Issue]:
+    """The flaws that may say why a field is empty: its key is misspelt."""
+    return [one for one in flaws if one.code == UNKNOWN_KEY]
 
 
 def _with_schemas(workflow: Any) -> Any:

@@ -176,6 +176,7 @@ class Refreshed:
         return self._excluded()
 
     def to_json(self) -> dict[str, Any]:
+        """What was read as a dictionary for JSON."""
         return {
             **self.changes.to_json(),
             "exclusions": [exclusion.to_json() for exclusion in self.excluded],

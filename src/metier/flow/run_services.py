@@ -91,6 +91,9 @@ class KnownAgents:
     def profile(self, agent_id: str) -> AgentProfile | None:
         return next((one for one in self.profiles() if one.agent_id == agent_id), None)
 
+    def agent_ids(self) -> list[str]:
+        return [profile.agent_id for profile in self.profiles() if profile.enabled]
+
     def require(self, agent_id: str) -> AgentProfile:
         """The profile of an agent. Raises `NotFoundError`."""
         found = self.profile(agent_id)

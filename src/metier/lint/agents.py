@@ -4,14 +4,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from metier.values.agents import STANDARD, AgentProfile
+from metier.values.checks import Flaw, dotted
 from metier.values.files import Matter
 from metier.values.outcomes import Issue
 from metier.values.profiles import profile_flaws
 
+UNKNOWN_KEY = "AG703"
 _CODES = {
     "missing": "AG701",
     "invalid": "AG702",
-    "unknown": "AG703",
+    "unknown": UNKNOWN_KEY,
     "repeated": "AG704",
     "dangling": "AG705",
     "circular": "AG706",
@@ -38,6 +40,12 @@ def lint_agent(profile: AgentProfile, matter: Matter) -> list[Issue]:
 def validate_agent(data: Mapping[str, Any]) -> list[Issue]:
     """The findings in a profile given as data, in the spec's spelling."""
     return [
-        Issue(_CODES[flaw.problem], flaw.message, "", hint=flaw.hint)
+        Issue(_CODES[flaw.problem], _with_place(flaw), "", hint=flaw.hint)
         for flaw in profile_flaws(data)
     ]
+
+
+def _with_place(flaw: Flaw) -> str:
+    """The message; those about templates do not say by themselves where they are."""
+    is_expression = flaw.problem == "expression"
+    return f"'{dotted(flaw.at)}': {flaw.message}" if is_expression else flaw.message

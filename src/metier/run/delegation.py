@@ -60,6 +60,7 @@ class DelegationResult(NamedTuple):
     retryable: bool = False
     tool: str = ""
     """The tool that lacks consent, if any."""
+    hint: str = ""
 
     def to_json(self) -> dict[str, Any]:
         failure = {"error": self.error, "errorCode": self.error_code}
@@ -73,11 +74,18 @@ class DelegationResult(NamedTuple):
 
 
 def refused(
-    target: str, code: str, message: str, chain: DelegationChain, *, retryable: bool = False
+    target: str,
+    code: str,
+    message: str,
+    chain: DelegationChain,
+    *,
+    retryable: bool = False,
+    hint: str = "",
 ) -> DelegationResult:
     return DelegationResult(
-        False, target, error=message, error_code=code, final_depth=chain.depth, retryable=retryable
-    )
+        False, target, error=message, error_code=code, final_depth=chain.depth,
+        retryable=retryable, hint=hint,
+    )  # fmt: skip
 
 
 def within(limits: Limits, left: Limits, used: Usage) -> Limits:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from metier.core.nearest import did_you_mean
 from metier.core.timestamps import new_id
 from metier.errors import (
     MetierError,
@@ -356,9 +357,8 @@ class Runner:
         if result.success:
             return result.result
         kind = "timeout" if result.error_code == "DELEGATION_TIMEOUT" else ""
-        raise StepFailedError(
-            Failure(result.error_code, result.error, kind, result.retryable, tool=result.tool)
-        )
+        why = Failure(result.error_code, result.error, kind, result.retryable, tool=result.tool)
+        raise StepFailedError(why._replace(hint=result.hint))
 
     async def delegate(
         self, live: LiveRun, step: str, target: str, task: str, input: Any = None
@@ -374,7 +374,8 @@ class Runner:
         profile = live.services.profile(target)
         if profile is None or not profile.enabled:
             message = f"there is no agent '{target}'"
-            return refused(target, "DELEGATION_TARGET_NOT_FOUND", message, chain)
+            hint = did_you_mean(target, live.services.agent_ids(), "metier list agents")
+            return refused(target, "DELEGATION_TARGET_NOT_FOUND", message, chain, hint=hint)
         own = profile.delegation
         below = chain.extend(target, own.max_depth if own.states_depth else None)
         started = time.monotonic()

@@ -28,6 +28,8 @@ class Services(Protocol):
         """The tools that there are for an agent; its profile says which it may call."""
 
     def profile(self, agent_id: str) -> AgentProfile | None: ...
+    def agent_ids(self) -> list[str]:
+        """The agents that can be delegated to."""
 
     def prepare(self, agent: AgentProfile, step: WorkflowStep, text: str, task: str) -> Prepared:
         """What to inject into a step that asks `text`, in a run of `task`."""

@@ -1,11 +1,11 @@
 """Assertions with messages that say what came instead."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from metier.catalog import Catalog
 from metier.core.arguments import check_text, wrong_argument
 from metier.core.nearest import did_you_mean
-from metier.errors import NotFoundError
+from metier.errors import NotFoundError, UsageError
 from metier.values.files import Kind
 from metier.values.runs import RunResult
 from metier.values.selection import Injection
@@ -70,9 +70,15 @@ def _check_catalog(catalog: object) -> None:
         raise wrong_argument("catalog", "a Catalog", catalog)
 
 
-def _check_names(catalog: Catalog, names: Iterable[str]) -> None:
-    """Raise `NotFoundError` for a name that no ability, card or skill has, excluded or not."""
+def _check_names(catalog: Catalog, names: Sequence[str]) -> None:
+    """Raise `NotFoundError` for a name that no ability, card or skill has, excluded or not.
+
+    Raises `UsageError` without names: there would be nothing to assert.
+    """
     __tracebackhide__ = True
+    if not names:
+        hint = "give it the name of an ability, a card or a skill"
+        raise UsageError("the assertion has no names", hint=hint)
     known = [name for kind in _INJECTED for name in catalog.names(kind, excluded=True)]
     for name in names:
         if name not in known and not catalog.find("skill", name):

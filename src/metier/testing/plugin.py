@@ -46,12 +46,16 @@ def metier_cassette(
     With --metier-record, the model is made and asked, and its replies are recorded. A second model
     of a test has a cassette of its own.
     """
+    from metier.core.arguments import wrong_argument
     from metier.testing.cassettes import RecordedModel
 
     folder = request.path.parent / "cassettes"
     opened: list[RecordedModel] = []
 
     def recorded(model: "Callable[[], Model]") -> RecordedModel:
+        if not callable(model):
+            hint = "metier_cassette(lambda: model)"
+            raise wrong_argument("model", "a function that makes a model", model, hint)
         is_recording = request.config.getoption("--metier-record")
         path = folder / _cassette_file(request.node.nodeid, len(opened))
         opened.append(RecordedModel(path, model() if is_recording else None))

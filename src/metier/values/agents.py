@@ -302,6 +302,7 @@ class AgentMatch(NamedTuple):
     reasons: Sequence[str]
 
     def to_json(self) -> dict[str, Any]:
+        """The match as a dictionary for JSON."""
         return {
             "agentId": self.agent_id,
             "confidence": self.confidence,

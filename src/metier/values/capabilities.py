@@ -1,7 +1,7 @@
 """Injection: requests, and the settings and contexts of cards (spec 5)."""
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from metier.core.arguments import described, wrong_argument
 from metier.errors import UsageError
@@ -10,7 +10,8 @@ from metier.values.outcomes import Issue
 DEFAULT_MAX_TOKENS = 10_000
 """For the abilities of a prompt, unless a profile or a request says otherwise."""
 DEFAULT_ABILITIES = 10
-SESSION_TYPES = ("main", "isolated")
+SessionType = Literal["main", "isolated"]
+SESSION_TYPES: tuple[SessionType, ...] = get_args(SessionType)
 
 
 class InjectRequest(NamedTuple):

@@ -53,6 +53,7 @@ class Issue(NamedTuple):
 
     @property
     def fixable(self) -> bool:
+        """Whether `metier lint --fix` can repair it here."""
         finding = _findings().CODES.get(self.code)
         return finding is not None and finding.fixable and not self.left_alone
 
@@ -64,6 +65,7 @@ class Issue(NamedTuple):
 
     @property
     def is_error(self) -> bool:
+        """Whether its severity is `error`."""
         return self.severity == "error"
 
     @property

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from metier.core.nearest import Nearest
+from metier.core.nearest import Nearest, did_you_mean
 from metier.values.agents import NESTED_STEPS, walk_steps
 from metier.values.checks import Flaw
 from metier.values.files import KeyPath
@@ -111,7 +111,7 @@ def _of_value(value: Any, at: KeyPath, known: _Known, is_expression: bool) -> It
         yield Flaw(at, "expression", f"this {what} cannot be read: {error}", "see docs/agents.md")
         return
     for name in sorted(spoken_of.names - known.names):
-        hint = f"known: {', '.join(sorted(known.names))}"
+        hint = did_you_mean(name, known.names, f"known: {', '.join(sorted(known.names))}")
         yield Flaw(at, "expression", f"nothing is called '{name[:60]}' here", hint)
     for step in sorted(spoken_of.of("steps") - known.ids - _OF_MAPPINGS):
         yield Flaw(

@@ -258,6 +258,7 @@ class RunResult(NamedTuple):
         return list(dict.fromkeys(issues))
 
     def to_json(self) -> dict[str, Any]:
+        """The run and its steps as a dictionary for JSON."""
         return {
             **self.run.to_json(),
             "errors": [one.to_json() for one in self.errors],
@@ -277,6 +278,7 @@ class Event(NamedTuple):
     data: Mapping[str, Any] = {}  # never changed
 
     def to_json(self) -> dict[str, Any]:
+        """The event as a dictionary for JSON."""
         head: dict[str, Any] = {"event": self.kind, "runId": self.run_id, "at": self.at}
         return {**head, **({"stepId": self.step_id} if self.step_id else {}), **self.data}
 

@@ -72,6 +72,7 @@ class Injection(NamedTuple):
         return has_errors(self.issues)
 
     def to_json(self) -> dict[str, Any]:
+        """The injection as a dictionary for JSON."""
         return {
             "maxTokens": self.max_tokens,
             "tokenCount": self.tokens,

@@ -46,6 +46,7 @@ class Skill(NamedTuple):
 
     @property
     def when_to_use(self) -> str:
+        """Its key `when_to_use`, which some hosts show with the description; else empty."""
         return scalar_text_of(self.data.get("when_to_use"))
 
     @property
@@ -60,8 +61,10 @@ class Skill(NamedTuple):
 
     @property
     def folder(self) -> str:
+        """The folder of its file, as ids name it; `.` for the root of a workspace."""
         return self.path.rpartition("/")[0] or "."
 
     @property
     def id(self) -> str:
+        """Name and folder, as in `searx-search::skills/searx-search`."""
         return canonical_id(self.name, self.folder)

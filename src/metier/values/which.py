@@ -262,6 +262,7 @@ class Which:
         return skill.label([*self.skills, *self.named])
 
     def to_json(self) -> dict[str, Any]:
+        """The answer as a dictionary for JSON."""
         out: dict[str, Any] = {
             "schemaVersion": "1",
             "task": self.task,

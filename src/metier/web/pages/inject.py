@@ -86,7 +86,7 @@ class Asked(NamedTuple):
             limit=self.limit,
             min_signal=self.min_signal,
             include_metadata=self.headings,
-            session_type=self.session,
+            session_type="isolated" if self.session == "isolated" else "main",
         )
 
     def command(self) -> list[str]:
