@@ -262,3 +262,28 @@ def test_a_skill_that_is_not_in_the_lock_can_be_accepted_by_locking_it(
     call("lock")
     assert call("verify", "--frozen").code == 0
     assert call("diff").out == ""
+
+
+def test_the_name_of_a_folder_cannot_forge_a_line(workspace: Workspace, call: Metier) -> None:
+    root = prepared(workspace)
+    call("lock")
+    put(root / "skills/x\nno skill differs from the lock/SKILL.md", "Evil.\n")
+    [line] = call("verify", "--frozen").out.splitlines()
+    assert line.startswith("extra: skills/x no skill differs from the lock: here, but not locked")
+    put(root / "skills/x\nno skill differs from the lock/SKILL.md")
+    assert len(call("verify", "--frozen").out.splitlines()) == 1
+    assert "\nno skill" not in call("lock").err
+
+
+def test_a_mount_called_like_a_folder_of_the_workspace_hides_nothing(
+    workspace: Workspace, call: Metier
+) -> None:
+    root = prepared(workspace)
+    put(root / "team/skills/x/SKILL.md")
+    mounted = put(root.parent / "mounted/skills/x/SKILL.md", SKILL + "Of the mount.\n")
+    workspace.write("metier.toml", '[[mounts]]\npath = "../mounted"\nlabel = "team"\n')
+    workspace.trust()
+    call("lock")
+    assert call("verify", "--frozen").code == 0
+    mounted.write_text(SKILL + "Evil.\n")
+    assert call("verify").code == 1

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from metier.cli.session import Session, counted, metier_command
 from metier.config.lockfile import lock_path, write_lock
+from metier.core.text import one_line
 from metier.errors import ConfigError, StoreError
 from metier.flow.reviews import Reviews
 from metier.values.locks import LockedSkill
@@ -65,7 +66,7 @@ def command(session: Session) -> int:
         if is_home_left_out:
             session.note("skills in your home folders are not locked")
         for one in unreadable.values():
-            session.tell(f"not locked: {one.path}: {one.why}")
+            session.tell(one_line(f"not locked: {one.path}: {one.why}"))
     return int(bool(unreadable))
 
 
@@ -73,7 +74,9 @@ def _left_out(skills: Sequence[tuple[str, LockedSkill]]) -> str:
     """What is locked although metier does not use it, with the reasons of the first."""
     shown = "; ".join(f"{path}: {one.left_out}" for path, one in skills[:_MOST_SHOWN])
     more = f"; and {len(skills) - _MOST_SHOWN:,} more" if len(skills) > _MOST_SHOWN else ""
-    return f"{len(skills):,} of them not used by metier, but a host may load them: {shown}{more}"
+    return one_line(
+        f"{len(skills):,} of them not used by metier, but a host may load them: {shown}{more}"
+    )
 
 
 def _accept(session: Session, reviews: Reviews) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from metier.core.text import printable
+from metier.core.text import one_line, printable
 from metier.flow.review_text import ChangedFile, asked_lines, changed_files, requested_lines
 from metier.flow.reviews import Reviewed, Reviews
 from metier.values.locks import Mismatch
@@ -29,13 +29,13 @@ def show_review(reviews: Reviews, reviewed: Reviewed, *, err: bool = False) -> N
         else ""
     )
     told = _STATES[reviewed.state] + (f" ({when}{how})" if when else "")
-    where = printable(reviewed.row.path.rpartition("/")[0] or ".")
-    _echo(f"{click.style(printable(_name(reviewed)), bold=True)} in {where}: {told}", err)
+    where = one_line(reviewed.row.path.rpartition("/")[0] or ".")
+    _echo(f"{click.style(one_line(_name(reviewed)), bold=True)} in {where}: {told}", err)
     if reviewed.now.problem:
         _echo(f"  {printable(reviewed.now.problem)}", err)
         return
     if reviewed.now.left_out:
-        _echo(f"  not used by metier: {printable(reviewed.now.left_out)}", err)
+        _echo(f"  not used by metier: {one_line(reviewed.now.left_out)}", err)
     for kind, name in asked_lines(reviewed):
         _echo(_coloured(f"  {kind}: {printable(name)}", kind), err)
     for file in changed_files(reviewed, reviews.texts_before(reviewed)):
@@ -49,16 +49,16 @@ def _name(reviewed: Reviewed) -> str:
 def show_locked(mismatch: Mismatch) -> None:
     """Print what differs from the lock in a skill that was never reviewed."""
     change = mismatch.change
-    where = printable(mismatch.path)
-    click.echo(f"{click.style(printable(mismatch.name), bold=True)} in {where}: not as locked")
+    where = one_line(mismatch.path)
+    click.echo(f"{click.style(one_line(mismatch.name), bold=True)} in {where}: not as locked")
     if change.is_empty or mismatch.detail != change.summary():
-        click.echo(f"  {printable(mismatch.detail)}")
+        click.echo(f"  {one_line(mismatch.detail)}")
     for kind, name in requested_lines(change):
         click.echo(_coloured(f"  {kind}: {printable(name)}", kind))
     kinds = (("changed", change.modified), ("added", change.added), ("removed", change.removed))
     for what, paths in kinds:
         for path in paths:
-            click.echo(f"  {what}: {printable(path)}")
+            click.echo(f"  {what}: {one_line(path)}")
 
 
 def _show_file(file: ChangedFile, err: bool) -> None:

@@ -3,6 +3,7 @@
 import click
 
 from metier.cli.session import Session, counted, metier_command
+from metier.core.text import one_line
 from metier.values.locks import Mismatch
 
 
@@ -58,4 +59,4 @@ _TRUST = "give METIER_TRUST the digest that metier trust --show prints"
 def _line(mismatch: Mismatch, *, is_wrong: bool) -> str:
     kind = "not checked" if mismatch.kind == "unchecked" else mismatch.kind
     mark = kind if is_wrong else f"{kind} (allowed without --frozen)"
-    return f"{mark}: {mismatch.path}: {mismatch.detail}"
+    return one_line(f"{mark}: {mismatch.path}: {mismatch.detail}")
