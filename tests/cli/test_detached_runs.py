@@ -3,6 +3,7 @@
 import base64
 import json
 import pickle
+import re
 import signal
 import urllib.request
 from contextlib import closing
@@ -181,7 +182,9 @@ def test_a_run_that_executes_on_a_worker_is_cancelled_from_elsewhere(team: Team)
 def test_schedules_are_added_listed_and_removed(team: Team) -> None:
     team.agent("clerk", *acts(1))
     added = ("nightly", "30 2 * * *", "clerk", "tidy up", "--zone", "Europe/Berlin")
-    assert team.metier("schedule", "add", *added).returncode == 0
+    made = team.metier("schedule", "add", *added)
+    assert made.returncode == 0
+    assert re.search(r"^next start: \d{4}-\d\d-\d\d 02:30 Europe/Berlin$", made.stderr, re.M)
     (found,) = json.loads(team.metier("schedule", "list", "--json").stdout)
     assert (found["name"], found["cron"], found["zone"]) == (*added[:2], "Europe/Berlin")
     assert (found["agent"], found["task"]) == ("clerk", "tidy up")

@@ -307,13 +307,20 @@ def test_a_document_that_does_not_exist_has_a_nearest_neighbour(one: Workspace) 
     )
 
 
-def test_a_name_without_its_kind_is_shown_the_whole_command(one: Workspace) -> None:
-    metier(one.root, "refresh")
+def test_a_name_that_documents_of_one_kind_have_needs_no_kind(one: Workspace) -> None:
+    assert metier(one.root, "show", "one").stdout == metier(one.root, "show", "skill", "one").stdout
+    one.write("agents/one.yaml", "agentId: one\ndescription: Draws charts for people.\n")
     assert_refused(
         metier(one.root, "show", "one"),
         2,
-        "error: the kind is missing before 'one' (USAGE)",
+        "error: the kind is missing before 'one': skill or agent (USAGE)",
         "hint: metier show skill one",
+    )
+    assert_refused(
+        metier(one.root, "show", "zebra-tracker"),
+        2,
+        "error: 'zebra-tracker' is not a kind of document: skill, ability, card, agent (USAGE)",
+        "hint: metier show skill zebra-tracker",
     )
 
 

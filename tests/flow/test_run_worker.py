@@ -223,6 +223,14 @@ def test_a_worker_that_stops_gives_a_run_back_at_once_and_does_not_count_it(
     assert bench.queued(run_id) == [("ENQUEUED", 4, "invoice-7", QueuedRun(run_id))]
 
 
+def test_a_worker_that_executes_nothing_logs_that_it_stops(bench: Bench) -> None:
+    async def nothing(_worker: RunWorker) -> None:
+        pass
+
+    bench.work(nothing)
+    assert bench.log[-1] == "stopping"
+
+
 def test_a_run_that_is_taken_in_the_moment_of_stopping_does_not_start(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:

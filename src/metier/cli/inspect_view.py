@@ -17,7 +17,7 @@ _MOST_FINDINGS = 30
 _MOST_OF_A_CODE = 5
 _MOST_NAMES = 8
 _NO_TERMINAL = 100
-_CAVEAT = "It finds only what its patterns match: docs/inspect.md has figures."
+_CAVEAT = "It finds only what its patterns match, so read what you install."
 
 
 def report(found: Inspection, *, everything: bool = False) -> list[str]:

@@ -6,7 +6,14 @@ from metier.cli.groups import CommandGroup
 from metier.cli.run_agent import input_option, read_input, require_trust
 from metier.cli.session import Session, complete_names, metier_command
 from metier.errors import UsageError
-from metier.flow.queueing import Placement, RunRequest, Schedule, add_schedule, opened_queue
+from metier.flow.queueing import (
+    Placement,
+    RunRequest,
+    Schedule,
+    add_schedule,
+    next_start,
+    opened_queue,
+)
 
 _WHAT = "a schedule"
 
@@ -84,7 +91,9 @@ def _add(
         request = RunRequest(agent, task, value, model)
         placement = Placement(queue, priority)
         added = add_schedule(catalog.agency, name, cron, zone, request, placement)
-    return _tell(session, added, "added")
+    code = _tell(session, added, "added")
+    session.note(f"next start: {next_start(added)}")
+    return code
 
 
 @command.add

@@ -37,19 +37,19 @@ def _complete(ctx: click.Context, _parameter: Any, incomplete: str) -> list[Comp
 
 
 class _KindChoice(click.Choice[str]):
-    """A kind; to a name in its place, the error says which kind has that name."""
+    """A kind, or what may be a name in its place."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if value not in self.choices and ctx is not None:
-            kinds = names_from_catalog(
-                ctx, lambda catalog: [kind for kind in KINDS if value in catalog.names(kind)], ""
-            )
-            if kinds:
-                hint = f"metier show {kinds[0].value} {value}"
-                raise KindError(f"the kind is missing before '{value}'", hint)
-            if not nearest(value, self.choices):
-                raise KindError.unknown(value, f"metier show skill {shlex.quote(value)}")
+            kinds = names_from_catalog(ctx, lambda catalog: _kinds_of(catalog, value), "")
+            if kinds or not nearest(value, self.choices):
+                return value
         return super().convert(value, param, ctx)
+
+
+def _kinds_of(catalog: Catalog, name: str) -> list[str]:
+    """The kinds of the documents with this name."""
+    return [kind for kind in KINDS if catalog.find(kind, name)]
 
 
 @metier_command("show", repeats=True)
@@ -59,7 +59,7 @@ class _KindChoice(click.Choice[str]):
     metavar="KIND",
     shell_complete=_complete_kind,
 )
-@click.argument("wanted", metavar="ID", shell_complete=_complete)
+@click.argument("wanted", metavar="ID", required=False, shell_complete=_complete)
 @click.option("--page", type=click.IntRange(min=1), metavar="N", help="Only page N of its text.")
 @click.option(
     "--max-tokens",
@@ -69,23 +69,45 @@ class _KindChoice(click.Choice[str]):
     metavar="N",
     help="The most tokens per page.",
 )
-def command(session: Session, kind: str, wanted: str, page: int | None, max_tokens: int) -> None:
+def command(
+    session: Session, kind: str, wanted: str | None, page: int | None, max_tokens: int
+) -> None:
     """Show one document: its fields, its findings, its text.
 
-    KIND is skill, ability, card or agent, or its plural. ID is a name, `team/name` for a skill
-    of a team, or the full id `name::folder` of a shadowed skill. Long texts can be read in
-    pages.
+    KIND is skill, ability, card or agent, or its plural; without it, ID is what only documents of
+    one kind are called. ID is a name, `team/name` for a skill of a team, or the full id
+    `name::folder` of a shadowed skill. Long texts can be read in pages.
     `reference SYSTEM_ARCHITECTURE.md` shows a text that is never injected;
     `schema agent-profile` shows the JSON Schema of a format, for editors.
     """
-    if kind == _SCHEMA:
+    is_kind = kind in (*KIND_OF, _REFERENCE, _SCHEMA)
+    if wanted is None and is_kind:
+        context = click.get_current_context()
+        [missing] = [one for one in context.command.params if one.name == "wanted"]
+        raise click.MissingParameter(ctx=context, param=missing)
+    if wanted is not None and not is_kind:
+        raise KindError.unknown(kind, f"metier show skill {shlex.quote(wanted)}")
+    if kind == _SCHEMA and wanted:
         _show_schema(wanted)
         return
     with session.catalog() as catalog:
+        if wanted is None:
+            kind, wanted = _only_kind(catalog, kind), kind
         if kind == _REFERENCE:
             _show_reference(session, catalog, wanted, page, max_tokens)
         else:
             _show_document(session, catalog, KIND_OF[kind], wanted, page, max_tokens)
+
+
+def _only_kind(catalog: Catalog, name: str) -> str:
+    """The kind of the documents with this name. Raises `KindError` unless it is one."""
+    kinds = _kinds_of(catalog, name)
+    if len(kinds) == 1:
+        return kinds[0]
+    meant = f"metier show {kinds[0] if kinds else 'skill'} {shlex.quote(name)}"
+    if kinds:
+        raise KindError(f"the kind is missing before '{name}': {' or '.join(kinds)}", meant)
+    raise KindError.unknown(name, meant)
 
 
 def _show_schema(name: str) -> None:

@@ -38,5 +38,7 @@ def _read(path: str) -> dict[str, Any]:
     except (OSError, ValueError, yaml.YAMLError) as error:
         raise UsageError(f"'{FILE}' cannot be read: {error}", where=path) from None
     if not isinstance(found, dict) or not isinstance(found.get("cases"), list):
-        raise UsageError(f"'{FILE}' has no list of cases", where=path, hint="docs/evals.md")
+        raise UsageError(
+            f"'{FILE}' has no list of cases", where=path, hint="begin it with 'cases:'"
+        )
     return found

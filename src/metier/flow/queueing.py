@@ -141,7 +141,7 @@ def require_state(agency: Agency, what: str) -> StateSettings:
         raise ConfigError(
             f"{what} needs shared state on PostgreSQL",
             code="QUEUE_NOT_CONFIGURED",
-            hint="set [state] url and namespace; see docs/scale.md",
+            hint="set [state] url and namespace; metier explain QUEUE_NOT_CONFIGURED says how",
         )
     return agency.state
 
@@ -280,6 +280,14 @@ def add_schedule(
         queue.register(name_of_queue, limits_of(agency, name_of_queue), update=False)
         queue.add_schedule(schedule)
     return schedule
+
+
+def next_start(schedule: Schedule) -> str:
+    """The next time at which a schedule starts a run, in its time zone, or `never`."""
+    from metier.run.dbos_queue import next_start  # an extra
+
+    found = next_start(schedule, time.time())
+    return f"{found:%Y-%m-%d %H:%M} {schedule.zone}" if found else "never"
 
 
 def request_of(start: Mapping[str, Any]) -> tuple[RunRequest, Placement]:

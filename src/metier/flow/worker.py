@@ -211,7 +211,9 @@ class RunWorker:
     async def _leave(self, dbos: DbosWorker) -> None:
         """Let runs end for a while, return those that have not, and leave."""
         limit = 0.0 if self._lost_by else self.options.stop_after
-        if self.running:
+        if not self.running:
+            self._log("stopping")
+        else:
             more = "; a second signal returns them at once" if limit else ""
             self._log(f"stopping; {len(self.running)} running, up to {limit:g} seconds{more}")
         stopped = asyncio.create_task(asyncio.to_thread(dbos.stop, limit + RETURN_SECONDS))

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 from zoneinfo import ZoneInfo
 
 import sqlalchemy
-from croniter import croniter  # type: ignore[import-untyped]  # it has no annotations
+from croniter import CroniterBadDateError, croniter  # type: ignore[import-untyped]  # it has no annotations
 from dbos import DBOSClient, EnqueueOptions, Serializer, WorkflowHandle
 from dbos._queue import QueueRateLimit
 from dbos._schemas.system_database import SystemSchema
@@ -318,6 +318,16 @@ def check_schedule(schedule: Schedule) -> None:
         raise UsageError(
             f"there is no time zone '{schedule.zone}'", hint="such as Europe/Berlin, or UTC"
         ) from None
+
+
+def next_start(schedule: Schedule, now: float) -> datetime | None:
+    """When a schedule starts a run next, in its time zone; None for a day that never comes."""
+    begin = datetime.fromtimestamp(now, ZoneInfo(schedule.zone))
+    try:
+        found: datetime = croniter(schedule.cron, begin).get_next(datetime)
+    except CroniterBadDateError:
+        return None
+    return found
 
 
 def _schedule_of(found: WorkflowSchedule) -> Schedule:

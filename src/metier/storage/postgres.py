@@ -282,7 +282,7 @@ def _why_unreachable(error: BaseException) -> tuple[str, str]:
 _NO_PASSWORD = "it needs a password, and none was found"
 _NO_TLS = "it does not offer TLS"
 _HINTS = {
-    _NO_PASSWORD: "put it into ~/.pgpass, readable by you only; docs/scale.md names other places",
+    _NO_PASSWORD: "put it into ~/.pgpass, readable by you only, or into METIER_STATE_URL",
     _NO_TLS: "turn TLS on in the server; or add ?sslmode=disable to the address",
 }
 """What to do about reasons for which there is something better than to check everything."""
