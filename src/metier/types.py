@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from metier.values.browsing import DocumentCount as DocumentCount
     from metier.values.browsing import FacetValue as FacetValue
     from metier.values.candidates import Candidate as Candidate
+    from metier.values.capabilities import SessionType as SessionType
     from metier.values.contracts import Doubt as Doubt
     from metier.values.contracts import Mode as Mode
     from metier.values.documents import Document as Document
@@ -227,6 +228,7 @@ HOMES = {
     "Scored": "values.selection",
     "SelectionMode": "values.policy",
     "ServerSetting": "values.run_settings",
+    "SessionType": "values.capabilities",
     "Severity": "findings",
     "SharedWords": "select.abilities",
     "ShownText": "values.which",
@@ -353,6 +355,7 @@ __all__ = [
     "Scored",
     "SelectionMode",
     "ServerSetting",
+    "SessionType",
     "Severity",
     "SharedWords",
     "ShownText",
