@@ -294,7 +294,7 @@ def test_a_report_is_stored_decided_and_recomputed(watched: Watched) -> None:
     page.locator("#answer .badge", has_text="decision needed").wait_for()
     page.get_by_role("button", name="store the report").click()
     page.get_by_role("button", name="continue-with-partial").click()
-    page.locator(".verdict .badge", has_text="continued-partial").wait_for()
+    page.locator(".verdict .badge", has_text="continued with a part").wait_for()
     page.get_by_title("Recompute this number").first.click()
     page.locator("#S_total_final").wait_for()
     page.goto("/reports")
