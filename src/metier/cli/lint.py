@@ -1,7 +1,6 @@
 """`metier lint`"""
 
 import os
-import shlex
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -172,6 +171,8 @@ def _lint(session: Session, linter: Linter, *, unsafe: bool = False) -> tuple[Li
 
 def _owned(session: Session, owner: str) -> Owned:
     """The files of an owner. Raises `UsageError` if there is no such owner."""
+    import shlex  # few ask for an owner
+
     text = owners_file(session.workspace())
     in_teams = owner in {team.owner for team in session.config().teams}
     listed = f"it is in [teams]: metier list --owner {shlex.quote(owner)}" if in_teams else ""
