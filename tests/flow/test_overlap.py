@@ -4,13 +4,14 @@ import json
 import os
 from collections.abc import Iterator
 from random import Random
+from typing import Any
 
 import pytest
 
 from conftest import Workspace
 from metier import Catalog
 from metier.errors import NotFoundError, UsageError
-from metier.values.overlap import Overlap, OverlapPair
+from metier.values.overlap import Collision, Edit, Overlap, OverlapPair
 
 SUBJECTS = [
     "Reviews contracts of suppliers for missing signatures.",
@@ -347,3 +348,18 @@ def test_progress_goes_up_to_the_total(catalog: Catalog, least: float) -> None:
     assert seen == sorted(seen)
     assert seen[-1][0] == seen[-1][1]
     assert len({total for _, total in seen}) == 1
+
+
+def test_it_is_said_if_no_small_edit_separates_two_skills() -> None:
+    ahead = Collision(task="x", skill="a", rival="b", is_ahead=True)
+    edit = Edit(skill="a", add=["word"])
+
+    def advice(**more: Any) -> str:
+        figures: Any = {"overlap": 0.9, "words": 0.9, "meaning": 0.9, "shared": []}
+        pair = OverlapPair(first="a", second="b", paths=("a", "b"), **figures, **more)
+        return pair.advice
+
+    assert advice() == "no task of theirs collides"
+    merge = "no small edit separates them: merge them, or rewrite one"
+    assert advice(collisions=[ahead]) == merge
+    assert advice(collisions=[ahead], edits=[edit], separates=True) == "to separate them"

@@ -16,10 +16,8 @@ from metier.flow.usage_kept import kept_with
 from metier.flow.usage_sessions import SessionUse
 from metier.hosts.events import Fired
 from metier.storage.places import state_room
-from metier.values.overlap import Collision, Edit, OverlapPair
 from metier.web.app import all_actions, all_pages
 from metier.web.marking import marked_words
-from metier.web.pages import competing
 from metier.web.pictures import Part, columns, stacked
 from metier.web.query import Query, address
 from metier.web.words import in_browser
@@ -544,21 +542,6 @@ def test_competing_skills_are_shown_with_what_separates_them(workspace: Workspac
         assert pair["advice"] in page
         for edit in pair["edits"]:
             assert f"In <code>{edit['skill']}</code>" in page
-
-
-def test_it_is_said_if_no_small_edit_separates_two_skills() -> None:
-    ahead = Collision(task="x", skill="a", rival="b", is_ahead=True)
-    edit = Edit(skill="a", add=["word"])
-
-    def advice(**more: Any) -> str:
-        figures: Any = {"overlap": 0.9, "words": 0.9, "meaning": 0.9, "shared": []}
-        pair = OverlapPair(first="a", second="b", paths=("a", "b"), **figures, **more)
-        return competing.advice_of(pair)
-
-    assert advice() == "No task of theirs collides."
-    merge = "No small edit separates them: merge them, or rewrite one."
-    assert advice(collisions=[ahead]) == merge
-    assert advice(collisions=[ahead], edits=[edit], separates=True) == "To separate them:"
 
 
 def test_a_document_says_that_its_file_is_not_utf8(workspace: Workspace) -> None:

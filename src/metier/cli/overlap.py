@@ -185,8 +185,8 @@ def _pair_lines(pair: OverlapPair, width: int) -> Iterator[str]:
     if len(pair.collisions) > _SHOWN_TASKS:
         more = len(pair.collisions) - _SHOWN_TASKS
         yield f"      - and {counted(more, 'more task', 'more tasks')}"
-    for advice in _advice(pair):
-        yield from wrapped(advice, width, "      ")
+    edits = f": {'; '.join(map(_edit, pair.edits))}" if pair.edits else ""
+    yield from wrapped(f"{pair.advice}{edits}", width, "      ")
 
 
 def _names(pair: OverlapPair) -> tuple[str, str]:
@@ -202,17 +202,6 @@ def _gauge(overlap: float) -> str:
 def _collision(collision: Collision) -> str:
     verb = "comes first" if collision.is_ahead else "fires too"
     return f'"{collision.task}" is for {collision.skill}, but {collision.rival} {verb}'
-
-
-def _advice(pair: OverlapPair) -> list[str]:
-    if not pair.collisions:
-        return ["no task of theirs collides"]
-    if not pair.edits and any(one.is_ahead for one in pair.collisions):
-        return ["no small edit separates them: merge them, or rewrite one"]
-    if not pair.edits:
-        return ["each comes first for its own tasks; no small edit silences the other"]
-    goal = "to separate them" if pair.separates else "to put each first for its own tasks"
-    return [f"{goal}: {'; '.join(map(_edit, pair.edits))}"]
 
 
 def _edit(edit: Edit) -> str:

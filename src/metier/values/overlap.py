@@ -60,6 +60,17 @@ class OverlapPair:
     separates: bool = False
     """Whether no task collides after the edits; else each skill comes first for its own."""
 
+    @property
+    def advice(self) -> str:
+        """What to do; where there are edits, they do it."""
+        if not self.collisions:
+            return "no task of theirs collides"
+        if self.edits:
+            return "to separate them" if self.separates else "to put each first for its own tasks"
+        if any(one.is_ahead for one in self.collisions):
+            return "no small edit separates them: merge them, or rewrite one"
+        return "each comes first for its own tasks; no small edit silences the other"
+
     def to_json(self) -> dict[str, Any]:
         return {
             "first": self.first,

@@ -33,18 +33,8 @@ def build(view: View) -> Data:
 
 def _pair(pair: OverlapPair, name: str) -> dict[str, Any]:
     other = pair.second if pair.first == name else pair.first
-    return {"other": other, "advice": advice_of(pair), **pair.to_json()}
-
-
-def advice_of(pair: OverlapPair) -> str:
-    """What to do about a pair; its edits, if there are some, follow."""
-    if not pair.collisions:
-        return "No task of theirs collides."
-    if pair.edits:
-        return "To separate them:" if pair.separates else "To put each first for its own tasks:"
-    if any(one.is_ahead for one in pair.collisions):
-        return "No small edit separates them: merge them, or rewrite one."
-    return "Each comes first for its own tasks; no small edit silences the other."
+    advice = f"{pair.advice[0].upper()}{pair.advice[1:]}{':' if pair.edits else '.'}"
+    return {"other": other, "advice": advice, **pair.to_json()}
 
 
 def _command(data: Data) -> list[str]:
