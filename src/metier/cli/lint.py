@@ -171,9 +171,11 @@ def _lint(session: Session, linter: Linter, *, unsafe: bool = False) -> tuple[Li
 
 def _owned(session: Session, owner: str) -> Owned:
     """The files of an owner. Raises `UsageError` if there is no such owner."""
+    import shlex  # few ask for an owner
+
     text = owners_file(session.workspace())
     in_teams = owner in {team.owner for team in session.config().teams}
-    listed = f"it is in [teams]: metier list --owner '{owner}'" if in_teams else ""
+    listed = f"it is in [teams]: metier list --owner {shlex.quote(owner)}" if in_teams else ""
     if not text:
         hint = listed or "it says which files belong to whom; GitHub and GitLab read it"
         message = "--owner needs a CODEOWNERS file"
