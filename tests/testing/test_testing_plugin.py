@@ -256,6 +256,20 @@ def test_an_assertion_fails_for_a_name_that_no_document_has(shop: Workspace) -> 
     shop.close()
 
 
+def test_a_card_needs_only_its_name_and_triggers(metier_workspace: Workspace) -> None:
+    trigger = {"keywords": ["billing"], "confidenceThreshold": 0.1}
+    metier_workspace.card("billing", "The team for bills.", triggers=trigger)
+    catalog = metier_workspace.catalog()
+    assert_injected(catalog, catalog.inject("billing"), "billing")
+
+
+def test_an_assertion_says_that_a_document_is_excluded(metier_workspace: Workspace) -> None:
+    metier_workspace.card("billing", "The team for bills.", triggers="billing")
+    catalog = metier_workspace.catalog()
+    with pytest.raises(AssertionError, match="; excluded, and metier lint says why: billing"):
+        assert_injected(catalog, catalog.inject("billing"), "billing")
+
+
 def test_two_workspaces_with_the_same_files_inject_the_same_text(tmp_path: Path) -> None:
     texts = []
     for name in ("a", "b"):

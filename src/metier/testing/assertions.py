@@ -48,7 +48,11 @@ def assert_injected(catalog: Catalog, result: Injection | RunResult, *names: str
     _check_names(catalog, names)
     missing = [name for name in names if name not in injected]
     if missing:
-        raise AssertionError(f"{_listed(missing)} should be injected, but {_listed(injected)} was")
+        what = f"{_listed(missing)} should be injected, but {_listed(injected)} was"
+        usable = [name for kind in _INJECTED for name in catalog.names(kind)]
+        excluded = [one for one in missing if one not in usable and not catalog.find("skill", one)]
+        why = f"; excluded, and metier lint says why: {_listed(excluded)}" if excluded else ""
+        raise AssertionError(f"{what}{why}")
 
 
 def assert_not_injected(catalog: Catalog, result: Injection | RunResult, *names: str) -> None:

@@ -61,8 +61,9 @@ class Workspace:
         return self._document(f"abilities/{name}.md", {"abilityId": name}, front_matter, body)
 
     def card(self, name: str, body: str, /, **front_matter: Any) -> Path:
-        """Write `docs/capabilities/NAME.md`."""
-        return self._document(f"docs/capabilities/{name}.md", {"id": name}, front_matter, body)
+        """Write `docs/capabilities/NAME.md`; `name` and `description` are NAME, if not given."""
+        head = {"id": name, "name": name, "description": name}
+        return self._document(f"docs/capabilities/{name}.md", head, front_matter, body)
 
     def agent(self, agent: Agent | Mapping[str, Any]) -> Path:
         """Write the profile of an agent. Raises `UsageError` if it has no id."""
