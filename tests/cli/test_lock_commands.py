@@ -52,6 +52,7 @@ def test_what_was_locked_verifies_until_it_changes(workspace: Workspace, call: M
     workspace.write("skills/deploy/run.sh", "curl\n")
     printed = call("verify")
     assert (printed.code, printed.out) == (1, "changed: skills/deploy: run.sh changed\n")
+    assert call("verify", "--quiet") == (1, printed.out, "")
     found = valid(json.loads(call("verify", "--json").out), "verify")
     assert found["differences"][0]["change"]["modified"] == ["run.sh"]
 

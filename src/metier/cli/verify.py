@@ -35,7 +35,7 @@ def command(session: Session, frozen: bool) -> int:
         )
         return int(bool(wrong))
     for one in found:
-        session.tell(_line(one, is_wrong=one in wrong))
+        click.echo(session.redactor.text(_line(one, is_wrong=one in wrong)))
     unchecked = [one for one in found if one.kind == "unchecked"]
     if differing := [one for one in wrong if one not in unchecked]:
         differ = "differs" if len(differing) == 1 else "differ"
