@@ -71,7 +71,19 @@ class Printed(NamedTuple):
         return json.loads(self.out)
 
 
+Metier = Callable[..., Printed]
 Lint = Callable[..., Printed]
+
+
+@pytest.fixture
+def call(workspace: Workspace, capsys: pytest.CaptureFixture[str]) -> Metier:
+    """Run `metier` in the workspace, which its user has not looked at."""
+
+    def call(*arguments: str) -> Printed:
+        code = run([*arguments, "--root", str(workspace.root)])
+        return Printed(code, *capsys.readouterr())
+
+    return call
 
 
 @pytest.fixture

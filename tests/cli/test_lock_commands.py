@@ -2,7 +2,6 @@
 
 import json
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,28 +9,18 @@ import jsonschema
 import pytest
 
 import metier
-from cli.printed import Printed
+from cli.printed import Metier
+from cli.printed import call as call
 from cli.typed import answered
 from conftest import Workspace
-from metier.cli import run
 
 SCHEMAS = Path(metier.__file__).parent / "schemas"
-Metier = Callable[..., Printed]
 
 
 def valid(data: Any, name: str) -> Any:
     schema = json.loads((SCHEMAS / f"{name}.v1.schema.json").read_text())
     jsonschema.validate(data, schema)
     return data
-
-
-@pytest.fixture
-def call(workspace: Workspace, capsys: pytest.CaptureFixture[str]) -> Metier:
-    def call(*arguments: str) -> Printed:
-        code = run([*arguments, "--root", str(workspace.root)])
-        return Printed(code, *capsys.readouterr())
-
-    return call
 
 
 @pytest.fixture

@@ -66,8 +66,8 @@ def print_detached(session: Session, agency: Agency, enqueued: Enqueued) -> int:
         click.echo(run.run_id)
     if not enqueued.is_new:
         session.note("this is an older run: it has the same key, and has not ended")
-    if run.state == "pending" and (nobody := no_worker(agency, enqueued.queue)):
-        session.note(nobody)
+    if run.state == "pending" and (warning := no_worker(agency, enqueued.queue)):
+        session.note(warning)
     root = f" --root {shlex.quote(session.root)}" if session.root else ""
     session.note(f"to follow it: metier runs watch {run.run_id}{root}")
     return 0

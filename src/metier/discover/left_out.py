@@ -119,7 +119,7 @@ class _Walk:
         return inside
 
     def linked(self, visited: set[str]) -> list[Found]:
-        """The links behind which nobody looked: `visited` are the folders that were walked."""
+        """The links whose targets were not walked; `visited` are the folders that were."""
         result = []
         for link in self._links:
             one = self._found(link, LINK_ITSELF)

@@ -86,8 +86,8 @@ class _Pauses:
     def _wait(self, run_id: str, queue: str) -> str:
         if not queue:
             return f"waits to be resumed: metier runs resume {run_id}"
-        nobody = no_worker(self._agency, queue)
-        return f"waits in queue '{queue}'{f'; {nobody}' if nobody else ''}"
+        warning = no_worker(self._agency, queue)
+        return f"waits in queue '{queue}'{f'; {warning}' if warning else ''}"
 
 
 class Progress(NamedTuple):

@@ -62,7 +62,7 @@ class Mismatch(NamedTuple):
 
     @property
     def is_change(self) -> bool:
-        """Whether a skill that is here is not as locked, or nobody can tell."""
+        """Whether a skill that is here differs from the lock, or cannot be compared with it."""
         return self.kind in ("changed", "unreadable")
 
     def to_json(self) -> dict[str, Any]:
